@@ -124,7 +124,7 @@ experiments-pages: setup  ## every policy on the page histories in DATA=DIR, wit
 
 experiments-text: setup  ## how summaries of the text databases in DATA=DIR age, and rules for renewing them
 	@test -d "$(DATA)" || { echo "give a folder of text databases: make $@ DATA=DIR"; exit 2; }
-	$(BIN)/python -m halflife.bench.texts "$(DATA)" out
+	$(BIN)/python -m lab.text_study "$(DATA)" out
 
 SOME = $(if $(ONLY),--only "$(ONLY)")
 experiments-queries: setup  ## every way to ask query-only sources, on the object histories in DATA=DIR [ONLY=A,B]

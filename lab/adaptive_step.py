@@ -50,7 +50,7 @@ class Adaptive:
         aim = 1.0 - self.confidence
         pace = PACE / np.sqrt(self.scored.cycle)
         extreme, order = self.extremes().tolist(), self.scored.order.tolist()
-        told = self.scored.told.tolist()
+        told = self.scored.settled.tolist()
         share, done = aim, 0
         missed, out = [0.0] * len(order), np.empty(len(told))
         place = {look: k for k, look in enumerate(order)}
@@ -70,7 +70,7 @@ class Adaptive:
         Twice the smaller tail of the mixture of past scores and lent ones.
         """
         scores, cycle = self.ready.scores, self.scored.cycle
-        known = self.scored.told[self.scored.order]
+        known = self.scored.settled[self.scored.order]
         kept = self._kept
         tail, lent = lazy_scipy.stdtr(FREEDOM, scores), LENT * cycle
         past = latest(scores, known, kept)
@@ -84,7 +84,7 @@ class Adaptive:
     def bounds(self, looks: Ints) -> Floats:
         """Return the least, the middle and the most loss to expect: three rows."""
         guess, cycle = self.scored.guess[looks], self.scored.cycle
-        past = latest(self.ready.scores, self.scored.told[looks], self._kept)
+        past = latest(self.ready.scores, self.scored.settled[looks], self._kept)
         own = np.where(np.isfinite(past), self.ready.around(looks, guess, past), np.inf)
         tail = self.misses[looks][:, None] / 2.0
         levels = np.concatenate([tail, 1.0 - tail], axis=1)

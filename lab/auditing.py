@@ -155,7 +155,7 @@ async def _played(
     store.add(recording.items())
     run, hands, out = store.begin((NAME,), 0.0, lease=np.inf), Hands(), Played()
     every = np.arange(len(recording))
-    store.append(run, recording.looks(every, 0.0))
+    store.append(run, recording.observe(every, 0.0))
     evidence, rng = store.evidence((NAME,)), np.random.default_rng(seed)
     place = np.array([recording.row[key] for key in evidence.keys])
     chosen = strategy("champion", "harmonic")

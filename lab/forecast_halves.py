@@ -170,7 +170,7 @@ def pit(spread: Floats, truth: Floats) -> Floats:
 def conditions(horizon: Horizon, metric: int, at: Ints) -> dict[str, Any]:
     """Return which forecasts were made on which weekday, after what, of what size."""
     census, ready = horizon.study.census, horizon.ready[metric].ready
-    scores, told = ready.scores, ready.scored.told[at]
+    scores, told = ready.scores, ready.scored.settled[at]
     last = scores[np.maximum(told - 1, 0)] if scores.size else np.zeros(at.size)
     groups = {"all": np.ones(at.size, bool)}
     day = np.floor(census.looks[at]).astype(np.intp) % 7

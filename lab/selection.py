@@ -17,9 +17,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.random import default_rng
 
+from halflife.bench.textbuys import ratio_of
 from halflife.core.arrays import Floats, Ints
 from halflife.core.errors import UsageError
-from halflife.metrics.intervals import Ratio, cluster_interval, draws
+from halflife.metrics.intervals import cluster_interval, draws
 from halflife.recordings.textdb import load
 from halflife.selection.trial import METHODS, SAMPLE, Trial, known_items
 from halflife.summary.weekly import RECENT, Weekly
@@ -97,7 +98,7 @@ def _told(
     row: dict[str, Any] = {"queries": home.size}
     for name in parts[0]:
         mine, new = (
-            _ratio(np.concatenate([p[name] for p in each]), home, databases)
+            ratio_of(np.concatenate([p[name] for p in each]), home, databases)
             for each in (parts, fresh)
         )
         if mine.bottom.sum() == 0:
@@ -107,12 +108,6 @@ def _told(
             lost = cluster_interval(counts, new, mine)
             row[f"{name}_lost"] = [round(x, 4) for x in lost]
     return row
-
-
-def _ratio(values: Floats, home: Ints, databases: int) -> Ratio:
-    has = np.isfinite(values)
-    top = np.bincount(home[has], values[has], databases).astype(np.float64)
-    return Ratio(top, np.bincount(home[has], None, databases).astype(np.float64))
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -90,7 +90,7 @@ def test_rates_learned_look_by_look_equal_rates_learned_at_once():
     evidence = Evidence.of(recording.items())
     step, once = PoissonBelief(refit=1.0001), PoissonBelief()
     for day in range(30):
-        evidence.take(evidence.weigh(recording.looks(np.arange(40), float(day))))
+        evidence.take(evidence.weigh(recording.observe(np.arange(40), float(day))))
         view = step(evidence, day + 0.5, day + 0.5)
     whole = once(evidence, 29.5, 29.5)
     assert view.rate == pytest.approx(whole.rate, rel=1e-3)
@@ -124,7 +124,7 @@ def test_a_belief_that_goes_on_from_a_saved_prior_plans_the_same():
     recording = poisson_recording(rate, weight, 20.0, 4)
     evidence = Evidence.of(recording.items())
     for day in range(20):
-        evidence.take(evidence.weigh(recording.looks(np.arange(30), float(day))))
+        evidence.take(evidence.weigh(recording.observe(np.arange(30), float(day))))
     first = PoissonBelief()
     view = first(evidence, 20.0, 20.0)
     again = PoissonBelief(first.prior)(evidence, 20.0, 20.0)

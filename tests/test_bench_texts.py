@@ -11,6 +11,7 @@ from halflife.bench.textplans import plans
 from halflife.bench.textviews import views
 from halflife.recordings.textdb import load
 from halflife.study.texts import markdown
+from lab import text_study
 from text_worlds import databases
 
 SITES = {f"{kind}{k}.net": kind for kind in ("com", "edu", "gov") for k in (1, 2, 3)}
@@ -49,7 +50,9 @@ def found():
 
 
 def test_the_whole_study_is_written(folder, tmp_path, capsys):
-    texts.main([str(folder), str(tmp_path / "out"), "--every", "5,20", "--sites", "6"])
+    text_study.main(
+        [str(folder), str(tmp_path / "out"), "--every", "5,20", "--sites", "6"]
+    )
     out, err = capsys.readouterr()
     told = json.loads((tmp_path / "out" / "texts.json").read_text())
     assert {

@@ -36,7 +36,7 @@ def test_what_was_told_by_each_look_is_what_it_had_seen(cycle):
     past = a_past(0, cycle=cycle)
     assert past.order.tolist() == known_at(past, 10**6)
     for look in range(40):
-        assert past.told[look] == len(known_at(past, look))
+        assert past.settled[look] == len(known_at(past, look))
         assert past.cycles[look] == pytest.approx(len(known_at(past, look)) / cycle)
 
 
@@ -113,7 +113,7 @@ def test_bounds_are_quantiles_about_the_forecast():
     levels = np.array([0.05, 0.5, 0.95])
     found = ready.quantiles(np.array([look]), np.array([guess]), levels)
     low, middle, high = found[0]
-    seen = ready.scores[: past.told[look]]
+    seen = ready.scores[: past.settled[look]]
     ends = mixed_quantiles(seen, c.LENT, 0.05)
     centre = g(size * guess, 0.4)
     for found, end in zip((low, high), ends, strict=True):

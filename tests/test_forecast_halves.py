@@ -72,7 +72,7 @@ def test_every_forecast_has_one_weekday_one_size_and_one_surprise_at_most():
     size = np.sum([v for k, v in found.items() if k.startswith("size")], axis=0)
     assert (size == 1).all()
     after = np.sum([v for k, v in found.items() if k.startswith("last")], axis=0)
-    told = horizon.ready[1].scored.told[looks]
+    told = horizon.ready[1].scored.settled[looks]
     assert after.tolist() == (told > 0).astype(int).tolist()
 
 

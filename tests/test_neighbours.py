@@ -281,7 +281,7 @@ def test_a_turn_is_spent_in_rounds_that_learn_from_each_other():
     store = MemoryStore()
     store.add(recording.items())
     run = store.begin((NAME,), 0.0, lease=np.inf)
-    store.append(run, recording.looks(np.arange(len(recording)), 0.0))
+    store.append(run, recording.observe(np.arange(len(recording)), 0.0))
     planned = []
 
     def policy(view, budget, rng):

@@ -134,7 +134,7 @@ def test_an_item_looked_at_is_found_by_its_versions_in_order():
         died=np.array([np.inf, 3.0]),
     )
     rows = np.array([0, 1])
-    digests = [recording.looks(rows, t).digest for t in (0.0, 1.5, 2.5, 5.0)]
+    digests = [recording.observe(rows, t).digest for t in (0.0, 1.5, 2.5, 5.0)]
     assert digests == [("0", ""), ("1", "1"), ("1", "2"), ("2", "")]
     assert recording.next_change(rows, 0.0).tolist() == [1.0, 0.5]
     assert recording.next_change(rows, 4.0).tolist() == [np.inf, np.inf]

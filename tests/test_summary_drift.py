@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import textdb_folder as made
-from halflife.bench.textdrift import main, median
+from halflife.bench.textdrift import median
 from halflife.recordings.textdb import load
 from halflife.study.textdrift import PUBLISHED, figures, lifetimes_figure
 from halflife.summary import Summary
@@ -20,6 +20,7 @@ from halflife.summary.drift import (
 from halflife.summary.features import evolution, features
 from halflife.summary.metrics import SummaryChange
 from halflife.summary.survival import first_crossings, lifetimes
+from lab.text_ageing import main
 
 ROWS = made.documents()
 NAN = float("nan")

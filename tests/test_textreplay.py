@@ -144,10 +144,10 @@ def test_counts_that_are_rounded_noisy_capped_or_absent(told):
     rng, count = default_rng(0), np.array([7.0, 1234.0, 99.0, 0.0])
     assert rounded(2)(count, rng).tolist() == [7.0, 1200.0, 99.0, 0.0]
     assert np.isnan(capped(99.0)(count, rng)).tolist() == [False, True, True, False]
-    loud = replace(told.counts, told=noisy(0.05), _noise={})
+    loud = replace(told.counts, reported=noisy(0.05), _noise={})
     plain = [counted for _ in range(400) if (counted := loud.check(0, 5, 5, rng)) >= 0]
     assert np.mean(plain) < 0.05**2  # what chance makes is taken off
-    blind = replace(told.counts, told=capped(0.0), _noise={})
+    blind = replace(told.counts, reported=capped(0.0), _noise={})
     assert np.isnan(blind.check(0, 5, 20, rng))
     lessons = Lessons(told.found, 10, 0.01)
     policy = RULES["champion"].prepare(lessons)(4.0)

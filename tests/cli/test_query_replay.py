@@ -98,7 +98,10 @@ def test_policies_for_known_tuples_are_compared(history, asked):
              "2026-01-05"],
             "must be before",
         ),
-        (["--query-new", "--attributes", "city", "--from", "2020-01-05"], "no look"),
+        (
+            ["--query-new", "--attributes", "city", "--from", "2020-01-05"],
+            "no observation",
+        ),
         (["--query-known", "--keywords", "city", "--policies", "luck"], "'luck'"),
         (["--query-known", "--keywords", "wheels"], "no column 'wheels'"),
     ],

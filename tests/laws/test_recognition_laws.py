@@ -4,8 +4,7 @@ import jmespath
 import pytest
 from hypothesis import given, strategies as st
 
-from halflife.recognition.guess import TrialAnswer
-from halflife.recognition.header_hints import header_hints
+from halflife.recognition.guess import TrialAnswer, header_hints
 from halflife.recognition.pagination import (
     CURSOR,
     LINK_HEADER,

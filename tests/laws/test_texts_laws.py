@@ -489,7 +489,7 @@ def test_what_is_known_now_is_that_of_the_week_in_which_the_replay_begins():
 
 
 def test_logarithms_are_taken_of_what_has_none_by_name():
-    told = lessons().told
+    told = lessons().covariates
     plain = _columns(told, ("kl_1", "ln_size"))
     logs = _columns(told, ("ln_kl_1", "ln_size"))
     np.testing.assert_allclose(logs[:, 0], np.log(plain[:, 0] + 1e-6))

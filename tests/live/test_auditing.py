@@ -57,7 +57,7 @@ def kept(store):
     world, hands = recording(), Hands(0.0)
     store.add(world.items())
     run = store.begin((NAME,), 0.0, lease=np.inf)
-    store.append(run, world.looks(np.arange(len(world)), 0.0))
+    store.append(run, world.observe(np.arange(len(world)), 0.0))
     loop = Loop(RecordedPageSource(world), store, PoissonBelief(), harmonic.policy)
     return Keeper(Config.parse("[budget]\nrequests = 1000\n"), store, run, loop, hands)
 

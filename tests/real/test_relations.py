@@ -43,5 +43,5 @@ def test_updates_show_from_the_look_that_saw_them() -> None:
 
 def test_a_time_before_the_first_look_is_refused() -> None:
     relation = load_relation(REAL / "cv_arxiv")
-    with pytest.raises(UsageError, match="no look until day 3"):
+    with pytest.raises(UsageError, match="no observation until day 3"):
         relation.at(3.0)

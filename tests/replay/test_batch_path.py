@@ -47,9 +47,9 @@ class Watched(Recording):
 
     asked: list[tuple[float, str]] = field(default_factory=list)
 
-    def looks(self, rows, at):
+    def observe(self, rows, at):
         self.asked.extend((at, self.keys[row]) for row in rows.tolist())
-        return super().looks(rows, at)
+        return super().observe(rows, at)
 
 
 def recording(origin):

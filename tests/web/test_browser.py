@@ -193,7 +193,7 @@ def test_the_demo_makes_every_page_live(tabs, tmp_path):
         watched = tabs(nothing.address)
         tab = watched.goto("overview")
         tab.get_by_role("button", name="Try it with sample data").click()
-        tab.wait_for_selector("text=You are looking at sample data", timeout=100_000)
+        tab.wait_for_selector("text=This is sample data", timeout=100_000)
         for page in ("overview", "source?name=demo", "source?name=jobs", "what-if"):
             assert watched.goto(page).locator("figure svg").count() >= 1
         assert watched.goto("plan").locator(".fetches li").count() > 10

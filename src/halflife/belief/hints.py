@@ -133,10 +133,10 @@ class HintedBelief:
 
     def _weigh_silence(self, evidence: Evidence, view: View) -> None:
         """Learn the share of unannounced changes, if there is enough new evidence."""
-        looks = int(evidence.looks.sum())
-        if len(evidence) > self._share.size or looks > _MORE_LOOKS * self._weighed:
+        observed = int(evidence.looks.sum())
+        if len(evidence) > self._share.size or observed > _MORE_LOOKS * self._weighed:
             self._share = self._unannounced(evidence, view)
-            self._weighed = looks
+            self._weighed = observed
 
     def _unannounced(self, evidence: Evidence, view: View) -> Floats:
         """Return the share of each item's changes that no hint announces."""
@@ -194,14 +194,14 @@ class HintedBelief:
         if self._given is None:
             hints = by_kind(evidence.hinted().hints)
             for kind in np.flatnonzero(hints.any(axis=1)).tolist():
-                looks = hinted_looks(
+                batch = hinted_looks(
                     silent,
                     view,
                     self.worth(evidence),
                     kind,
                     counts_all=self._counts_all,
                 )
-                self.trusts[kind].fit(looks, n_groups=n_groups)
+                self.trusts[kind].fit(batch, n_groups=n_groups)
                 worth = np.zeros((len(HINT_KINDS), n_groups))
                 worth[:, : self._worth.shape[1]] = self._worth[:, :n_groups]
                 worth[kind] = self.trusts[kind].worth_
@@ -433,7 +433,7 @@ def hinted_looks(
     counts = by_kind(hinted.hints)
     loads = worth[:, hinted.item] * counts
     others = np.concatenate([zeros, loads.sum(axis=0) - loads[kind]])
-    looks = HintedObservations(
+    batch = HintedObservations(
         whole.group[item],
         expected_changes(view, item, length) + announced + others,
         usual,
@@ -442,7 +442,7 @@ def hinted_looks(
         np.concatenate([gaps.tally, -hinted.tally, hinted.tally]),
     )
     kept = np.flatnonzero(hint_rate[item] > 0)
-    return HintedObservations._make(column[kept] for column in looks)
+    return HintedObservations._make(column[kept] for column in batch)
 
 
 def expected_changes(view: View, gap_item: Ints, gap_length: Floats) -> Floats:

@@ -82,7 +82,7 @@ class NearPages:
 
     def learn(
         self,
-        looks: NewObservations,
+        new: NewObservations,
         place: tuple[Keys, Ints, Ints],
         last: Floats,
         bursts: Bursts,
@@ -91,33 +91,33 @@ class NearPages:
 
         ``place`` are the names of all pages, their folders and their sites.
         """
-        self.forget(looks.pages)
+        self.forget(new.pages)
         order = self._near(*place)
-        ordered = np.flatnonzero(looks.pages < order.rows.size)
+        ordered = np.flatnonzero(new.pages < order.rows.size)
         for start in range(0, ordered.size, BLOCK):
-            self._spread(looks, ordered[start : start + BLOCK], order, last, bursts)
+            self._spread(new, ordered[start : start + BLOCK], order, last, bursts)
 
     def _spread(
         self,
-        looks: NewObservations,
+        new: NewObservations,
         some: Ints,
         order: NameOrder,
         last: Floats,
         bursts: Bursts,
     ) -> None:
         """Add some of the observations to the pages near theirs."""
-        which, near = order.near(looks.pages[some])
+        which, near = order.near(new.pages[some])
         which = some[which]
-        since, at, seen = looks.since[which], looks.at[which], last[near]
+        since, at, seen = new.since[which], new.at[which], last[near]
         usable = np.flatnonzero((seen < at) & np.isfinite(seen) & (since < at))
         which, near = which[usable], near[usable]
         since, at, seen = since[usable], at[usable], seen[usable]
-        pages = looks.pages[which]
+        pages = new.pages[which]
         after = bursts.site_lived(pages, np.maximum(seen, since), at)
         whole = bursts.site_lived(pages, since, at)
         share = np.minimum(after / np.maximum(whole, 1e-12), 1.0)
-        np.add.at(self.seen, near, share * looks.changes[which])
-        np.add.at(self.expected, near, share * looks.expected[which])
+        np.add.at(self.seen, near, share * new.changes[which])
+        np.add.at(self.expected, near, share * new.expected[which])
 
     def forget(self, pages: Ints) -> None:
         """Start again with pages that were fetched themselves."""

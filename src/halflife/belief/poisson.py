@@ -73,10 +73,10 @@ class PoissonBelief:
             add_log_likelihood(self._likelihood, gaps)
             touched[gaps.item] = True
             self._batches = evidence.batches
-        looks = int(evidence.looks.sum())
-        if self.prior is None or looks > self.refit * self.prior.looks:
+        observed = int(evidence.looks.sum())
+        if self.prior is None or observed > self.refit * self.prior.looks:
             mass = fit_prior(self._likelihood)
-            self.prior = RatePrior(tuple(mass.tolist()), looks)
+            self.prior = RatePrior(tuple(mass.tolist()), observed)
             touched[:] = True
         self._update(np.flatnonzero(touched))
 

@@ -14,11 +14,11 @@ from halflife.models.poisson import Exponential
 from halflife.models.rates import RateEstimator, UncertainRates
 
 
-def merge_gaps(gaps: Gaps, looks: Ints, n_items: int) -> Gaps:
+def merge_gaps(gaps: Gaps, observed: Ints, n_items: int) -> Gaps:
     """Return the gaps as single observations showed them, quiet ones first.
 
     Evidence adds up the quiet gaps of a batch, and splits a gap that saw a change
-    between two length classes. ``looks`` is the number of observations of each item
+    between two length classes. ``observed`` is the number of observations of each item
     that saw no change: its quiet days count as so many gaps of their mean length. An
     item with one change in the batch gets its gap back; with several, their classes
     remain.
@@ -28,7 +28,7 @@ def merge_gaps(gaps: Gaps, looks: Ints, n_items: int) -> Gaps:
         gaps.item[~changed], gaps.length[~changed] * gaps.tally[~changed], n_items
     )
     quiet = np.flatnonzero(days > 0)
-    times = np.maximum(looks[quiet], 1).astype(np.float64)
+    times = np.maximum(observed[quiet], 1).astype(np.float64)
     item, length, tally = gaps.item[changed], gaps.length[changed], gaps.tally[changed]
     changes = sum_by_item(item, tally, n_items)
     middle = np.exp(sum_by_item(item, tally * np.log(length), n_items))

@@ -68,23 +68,23 @@ class WeibullBelief:
 
     def __call__(self, evidence: Evidence, now: float, since: float) -> View:
         """Return the view at ``now``; items fetched since ``since`` count as done."""
-        looks = int(evidence.looks.sum())
+        observed = int(evidence.looks.sum())
         grown = self._survival.rate.size != len(evidence)
-        if self._of is not evidence or grown or looks > REFIT * self._looks:
-            self._survival = self._refit(evidence, looks)
-            self._of, self._looks = evidence, looks
+        if self._of is not evidence or grown or observed > REFIT * self._looks:
+            self._survival = self._refit(evidence, observed)
+            self._of, self._looks = evidence, observed
         a = 1.0 / self._survival.shape
         rate = self._survival.rate**a / lazy_scipy.gamma(
             1 + a
         )  # one over the mean life
         return view_of(evidence, now, since, np.asarray(rate), self._survival)
 
-    def _refit(self, evidence: Evidence, looks: int) -> Weibull:
+    def _refit(self, evidence: Evidence, observed: int) -> Weibull:
         shape = self.shape
-        if self._of is evidence and looks <= 2 * self._bent_at and shape is None:
+        if self._of is evidence and observed <= 2 * self._bent_at and shape is None:
             shape = self._survival.shape
         else:
-            self._bent_at = looks
+            self._bent_at = observed
         return fit_weibull(evidence.gaps(), len(evidence), shape)
 
 

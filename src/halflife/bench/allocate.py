@@ -144,10 +144,10 @@ def nested_brentq(rate: Floats, weight: Floats, budget: float) -> Floats:
     """Return the same schedule, page by page with a standard root finder."""
     pages = list(zip(rate.tolist(), weight.tolist(), strict=True))
 
-    def looks(price: float) -> list[float]:
-        return [_looks(r, price * r / w) for r, w in pages]
+    def fetches(price: float) -> list[float]:
+        return [_fetches(r, price * r / w) for r, w in pages]
 
-    return _at_budget(looks, float(np.log(np.max(weight / rate))), budget)
+    return _at_budget(fetches, float(np.log(np.max(weight / rate))), budget)
 
 
 def nested_weibull(
@@ -158,23 +158,23 @@ def nested_weibull(
     worth = weight * special.gamma(1.0 + a) * rate**-a
     pages = list(zip(rate.tolist(), worth.tolist(), a.tolist(), strict=True))
 
-    def looks(price: float) -> list[float]:
-        return [_bent_looks(r, price / w, a) for r, w, a in pages]
+    def fetches(price: float) -> list[float]:
+        return [_bent_fetches(r, price / w, a) for r, w, a in pages]
 
-    return _at_budget(looks, float(np.log(worth.max())), budget)
+    return _at_budget(fetches, float(np.log(worth.max())), budget)
 
 
 def _at_budget(
-    looks: Callable[[float], list[float]], top: float, budget: float
+    fetches: Callable[[float], list[float]], top: float, budget: float
 ) -> Floats:
     def over(log_price: float) -> float:
-        return float(np.log(sum(looks(np.exp(log_price))) / budget))
+        return float(np.log(sum(fetches(np.exp(log_price))) / budget))
 
     price = optimize.brentq(over, top - 30.0, top - 1e-9, xtol=1e-12)
-    return np.array(looks(np.exp(price)))
+    return np.array(fetches(np.exp(price)))
 
 
-def _looks(rate: float, y: float) -> float:
+def _fetches(rate: float, y: float) -> float:
     """Solve 1 - (1 + x) exp(-x) = y for x = rate / frequency."""
     if y >= 1.0:
         return 0.0
@@ -185,7 +185,7 @@ def _looks(rate: float, y: float) -> float:
     return rate / float(optimize.brentq(off, 1e-9, 800.0, xtol=1e-12))
 
 
-def _bent_looks(rate: float, y: float, a: float) -> float:
+def _bent_fetches(rate: float, y: float, a: float) -> float:
     """Solve P(1 + a, x) = y for x = rate / frequency ** (1 / a)."""
     if y >= 1.0:
         return 0.0

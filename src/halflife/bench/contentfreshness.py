@@ -93,9 +93,9 @@ class _World:
 
 def days_of(relation: Relation, begin: float | None, end: float | None) -> Floats:
     """Return the last snapshot of each day from ``begin`` until ``end``."""
-    looks = relation.looks
-    last = np.r_[np.floor(looks[1:]) != np.floor(looks[:-1]), True]
-    daily = looks[last[: looks.size]]
+    at = relation.looks
+    last = np.r_[np.floor(at[1:]) != np.floor(at[:-1]), True]
+    daily = at[last[: at.size]]
     since = daily[daily.size // 2] if begin is None and daily.size else begin
     daily = daily[
         (daily >= (since or 0.0)) & (daily <= (np.inf if end is None else end))

@@ -42,10 +42,10 @@ def bisection(
 def by_bisection(rate: Floats, weight: Floats, budget: float) -> Floats:
     """Return LambdaCrawl's fetches a day, page after page as in the published code."""
     price = bisection(rate, weight, budget, by_page)
-    looks = np.zeros(rate.size)
+    fetches = np.zeros(rate.size)
     for i in range(rate.size):
-        looks[i] = by_page(rate[i : i + 1], weight[i : i + 1], price)
-    return looks
+        fetches[i] = by_page(rate[i : i + 1], weight[i : i + 1], price)
+    return fetches
 
 
 def by_page(rate: Floats, weight: Floats, price: float) -> float:
@@ -93,9 +93,11 @@ def mixed(
     silent = (rate[~complete], weight[~complete])
 
     def lost(split: float) -> float:
-        looks = by_bisection(*silent, budget - split)
+        fetches = by_bisection(*silent, budget - split)
         chance = saturating(*announced, split)
-        unseen = sum(w * log(1 + r / f) for r, w, f in zip(*silent, looks, strict=True))
+        unseen = sum(
+            w * log(1 + r / f) for r, w, f in zip(*silent, fetches, strict=True)
+        )
         seen = sum(w * log(p) for w, p in zip(announced[1], chance, strict=True))
         return float(unseen - seen)
 

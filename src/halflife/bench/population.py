@@ -3,7 +3,7 @@
 import numpy as np
 
 from halflife.core.arrays import Floats
-from halflife.recordings.pages import Recording
+from halflife.recordings.pages import Recording, recording_of_changes
 
 
 def rates_and_weights(items: int, seed: int) -> tuple[Floats, Floats]:
@@ -23,15 +23,8 @@ def poisson_recording(
 ) -> Recording:
     """Return a history of items that change at random moments at these rates."""
     rng = np.random.default_rng(seed)
-    counts = rng.poisson(rate * days)
-    start = np.concatenate([[0], np.cumsum(counts)])
-    item = np.repeat(np.arange(rate.size), counts)
+    item = np.repeat(np.arange(rate.size), rng.poisson(rate * days))
     at = rng.uniform(0.0, days, item.size)
-    return Recording(
-        keys=tuple(f"page/{i}" for i in range(rate.size)),
-        start=start,
-        at=at[np.lexsort((at, item))],
-        weight=weight,
-        born=np.full(rate.size, -np.inf),
-        died=np.full(rate.size, np.inf),
-    )
+    keys = tuple(f"page/{i}" for i in range(rate.size))
+    always = np.full(rate.size, -np.inf), np.full(rate.size, np.inf)
+    return recording_of_changes(keys, item, at, always, weight)

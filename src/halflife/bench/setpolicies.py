@@ -29,8 +29,8 @@ Row = dict[str, object]
 def stretch(source: Collection) -> tuple[Collection, float]:
     """Return the part of a history to use, and the moment when learning ends in it."""
     at = int(LEARNED * (source.looks.size - 1))
-    looks = source.looks[max(at - EARLIER, 0) : at + 1 + LATER]
-    return thin(source, looks), float(source.looks[at])
+    fetched = source.looks[max(at - EARLIER, 0) : at + 1 + LATER]
+    return thin(source, fetched), float(source.looks[at])
 
 
 def schedules(source: Collection) -> list[Row]:

@@ -127,7 +127,8 @@ def _standing(
 
 def _add_savings(rows: Sequence[Row]) -> None:
     """Add the share of a rival's requests that would have reached its freshness."""
-    curves = {name: _curve(rows, name) for name in dict.fromkeys(_names(rows))}
+    names = dict.fromkeys(row["policy"] for row in rows)
+    curves = {name: _curve(rows, name) for name in names}
     for row in rows:
         row["requests_share"] = {}
         for rival in row["gain"]:
@@ -142,10 +143,6 @@ def _curve(rows: Sequence[Row], name: str) -> tuple[Floats, Floats]:
     mine = [r for r in rows if r["policy"] == name]
     shares = np.array([r["budget"] for r in mine])
     return shares, np.array([r["freshness"]["mean"] for r in mine])
-
-
-def _names(rows: Sequence[Row]) -> list[str]:
-    return [row["policy"] for row in rows]
 
 
 def _figure(interval: Interval) -> Figure:

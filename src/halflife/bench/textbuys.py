@@ -94,7 +94,7 @@ def _row(
     row: dict[str, Any] = {"method": METHOD, "queries": home.size}
     for name in MEASURES:
         own, plain, new = (
-            _ratio(values[name], home, databases) for values in (mine, naive, fresh)
+            ratio_of(values[name], home, databases) for values in (mine, naive, fresh)
         )
         row[name] = cluster_interval(counts, own)._asdict()
         row[f"{name}_gain"] = cluster_interval(counts, own, plain)._asdict()
@@ -102,7 +102,8 @@ def _row(
     return row
 
 
-def _ratio(values: Floats, home: Ints, databases: int) -> Ratio:
+def ratio_of(values: Floats, home: Ints, databases: int) -> Ratio:
+    """Return the sums of a measure, and its queries, by the database they seek."""
     has = np.isfinite(values)
     top = np.bincount(home[has], values[has], databases).astype(np.float64)
     return Ratio(top, np.bincount(home[has], None, databases).astype(np.float64))

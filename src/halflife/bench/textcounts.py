@@ -37,13 +37,13 @@ class RecordedCounts:
     Attributes:
         weekly: Recorded databases.
         sites: Which of them are queried.
-        told: How they report counts.
+        reported: How they report counts.
 
     """
 
     weekly: Weekly
     sites: tuple[str, ...]
-    told: CountReport = exact
+    reported: CountReport = exact
     _known: dict[str, _Histories] = field(default_factory=dict, repr=False)
     _noise: dict[str, float] = field(default_factory=dict, repr=False)
 
@@ -60,7 +60,7 @@ class RecordedCounts:
         Only words are drawn whose count was known when the summary was made.
         """
         histories = self._histories(self.sites[place])
-        then = self.told(histories.table[made].astype(np.float64), rng)
+        then = self.reported(histories.table[made].astype(np.float64), rng)
         weight = histories.table[made] * histories.words
         usable = np.where(np.isfinite(then), weight, 0.0)
         share = np.cumsum(usable)
@@ -68,7 +68,7 @@ class RecordedCounts:
             return np.full(words, np.nan), np.full(words, np.nan)
         drawn = np.searchsorted(share, rng.random(words) * share[-1], side="right")
         now = histories.table[week, drawn].astype(np.float64)
-        return then[drawn], self.told(now, rng)
+        return then[drawn], self.reported(now, rng)
 
     def _histories(self, site: str) -> _Histories:
         if site not in self._known:
@@ -79,7 +79,7 @@ class RecordedCounts:
 
     def _off(self, place: int, made: int, rng: Generator) -> float:
         """Return the noise of counts, from queries sent twice at once."""
-        if self.told is exact:
+        if self.reported is exact:
             return 0.0
         site = self.sites[place]
         if site not in self._noise:

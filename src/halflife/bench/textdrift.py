@@ -1,20 +1,5 @@
-"""The ageing of the summaries of recorded text databases, and their lifetimes.
+"""The ageing of summaries of recorded text databases, and their lifetimes."""
 
-``python -m halflife.bench.textdrift FOLDER`` reads a folder with
-``docs_weekly.parquet``, ``vocab.parquet`` and ``sites.parquet`` and prints, for all
-documents and for the view of recent ones, the five metrics of complete summaries by
-age, and lifetimes by threshold. ``--qbs N`` adds samples of N databases, spread evenly
-over the list: by queries, by focused probes, and drawn evenly; five in every eighth
-week. ``--pictures DIR`` writes the curves as SVG and CSV. ``--speed`` only prints the
-time for the complete summaries and the metrics of all pairs of weeks, of 40 databases
-over 52 weeks.
-"""
-
-import argparse
-import json
-import sys
-import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,8 +13,7 @@ from halflife.probing.hierarchy import Hierarchy
 from halflife.probing.memory import InMemoryDatabase
 from halflife.probing.query_sampling import query_based_sample
 from halflife.probing.rules import TopicProbes, learn_probes
-from halflife.recordings.textdb import load
-from halflife.study.textdrift import PUBLISHED, figures, files, lifetimes_figure
+from halflife.probing.sample import Sample
 from halflife.summary import Summary
 from halflife.summary.age_curves import YEAR, AgeCurves, age_curves
 from halflife.summary.drift import (
@@ -44,12 +28,32 @@ from halflife.summary.survival import lifetimes
 from halflife.summary.weekly import Weekly
 
 AGES = (0, 1, 2, 4, 8, 13, 25, 36, 46, 48, 52)
-FEW = 20  # documents without which a summary is too noisy
-SHOWN = (0.005, 0.1)  # thresholds of the pictures: all documents, recent items
 TAUS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5)
 DICTIONARY = 20_000  # words that a sample may start with
 EVERY = 8  # weeks between samples
 TAUGHT = 30  # documents of each site from which probes are learned
+
+
+class LatestDatabase:
+    """The documents of a site in one week as a database; the latest one is kept."""
+
+    def __init__(self) -> None:
+        self._of: tuple[str, int] = ("", -1)
+        self._database = InMemoryDatabase(())
+
+    def take(self, weekly: Weekly, site: str, week: int) -> InMemoryDatabase:
+        """Return the database of a site in a week."""
+        if self._of != (site, week):
+            self._of = site, week
+            self._database = InMemoryDatabase(weekly.documents(site, week))
+        return self._database
+
+
+def _summary(found: Sample, database: InMemoryDatabase) -> Summary:
+    """Return the summary of a sample, scaled to the true size of its database."""
+    if not found.documents:
+        return Summary((), np.zeros(0), 0.0, 0)
+    return found.summary(float(len(database.documents)))
 
 
 class QueryBased:
@@ -57,20 +61,12 @@ class QueryBased:
 
     def __init__(self, weekly: Weekly) -> None:
         self.dictionary: list[str] = weekly.words[:DICTIONARY].tolist()
-        self.at: tuple[str, int] = ("", -1)
-        self.shelf = InMemoryDatabase(())
+        self.latest = LatestDatabase()
 
     def __call__(self, weekly: Weekly, site: str, week: int, rng: Generator) -> Summary:
         """Return the summary of one sample; it is scaled to the true size."""
-        if self.at != (site, week):
-            self.at, self.shelf = (
-                (site, week),
-                InMemoryDatabase(weekly.documents(site, week)),
-            )
-        found = query_based_sample(self.shelf, self.dictionary, rng)
-        if not found.documents:
-            return Summary((), np.zeros(0), 0.0, 0)
-        return found.summary(float(len(self.shelf.documents)))
+        database = self.latest.take(weekly, site, week)
+        return _summary(query_based_sample(database, self.dictionary, rng), database)
 
 
 class FocusedSummaries:
@@ -81,24 +77,17 @@ class FocusedSummaries:
     """
 
     def __init__(self, weekly: Weekly, rng: Generator) -> None:
-        self.at: tuple[str, int] = ("", -1)
-        self.shelf = InMemoryDatabase(())
+        self.latest = LatestDatabase()
         self.probes: dict[str, TopicProbes] = {}
         self.taught = {site: _taught(weekly, site, rng) for site in weekly.sites}
 
     def __call__(self, weekly: Weekly, site: str, week: int, rng: Generator) -> Summary:
         """Return the summary of one sample; it is scaled to the true size."""
-        if self.at != (site, week):
-            self.at, self.shelf = (
-                (site, week),
-                InMemoryDatabase(weekly.documents(site, week)),
-            )
+        database = self.latest.take(weekly, site, week)
         if site not in self.probes:
             self.probes[site] = self._learn(site, rng)
-        found = focused_sample(self.shelf, self.probes[site]).sample
-        if not found.documents:
-            return Summary((), np.zeros(0), 0.0, 0)
-        return found.summary(float(len(self.shelf.documents)))
+        found = focused_sample(database, self.probes[site]).sample
+        return _summary(found, database)
 
     def _learn(self, site: str, rng: Generator) -> TopicProbes:
         """Return probes learned from all other sites."""
@@ -168,59 +157,6 @@ def median(length: Floats, event: Bools) -> float | None:
     return float(curve.time_[low[0]]) if low.size else None
 
 
-def speed(folder: Path, databases: int = 40, weeks: int = 52) -> dict[str, Any]:
-    """Return seconds for complete summaries and divergences of all pairs of weeks."""
-    began = time.perf_counter()
-    weekly = load(folder)
-    loaded = time.perf_counter()
-    found = drifts(_part(weekly, databases, weeks))
-    done = time.perf_counter()
-    return {
-        "databases": min(databases, len(weekly.sites)),
-        "weeks": min(weeks, weekly.weeks),
-        "pairs": sum(drift.change.kl.size for drift in found),
-        "load_s": round(loaded - began, 2),
-        "summaries_and_metrics_s": round(done - loaded, 2),
-    }
-
-
-def _part(weekly: Weekly, databases: int, weeks: int) -> Weekly:
-    """Return the first databases in the first weeks."""
-    return weekly.select(weekly.sites[:databases]).until(min(weeks, weekly.weeks))
-
-
-def run(
-    folder: Path, *, sampled: int = 0, out: Path | None = None, seed: int = 0
-) -> dict[str, Any]:
-    """Return ageing and lifetimes in both views; write pictures if requested."""
-    weekly = load(folder)
-    rng = np.random.default_rng(seed)
-    found = {"all documents": drifts(weekly), "recent items": drifts(weekly.recent())}
-    views = {name: age_curves(drift, rng) for name, drift in found.items()}
-    if sampled:
-        views |= sample_ageing(weekly, sampled, rng)
-    if out is not None:
-        lives = zip(found.items(), SHOWN, strict=True)
-        shown = [lifetimes_figure(name, drift, tau) for (name, drift), tau in lives]
-        _write(out, files([*figures(views), *shown]))
-    large = [drift for drift in found["recent items"] if drift.size.min() >= FEW]
-    if large:
-        views[f"recent items, {FEW} or more"] = age_curves(large, rng)
-    return {
-        "databases": len(weekly.sites),
-        "weeks": weekly.weeks,
-        "published": [{"metric": m, "age": a, "mean": v} for m, a, v in PUBLISHED],
-        "ageing": [row for name, age in views.items() for row in rows(name, age)],
-        "lifetimes": [r for name, each in found.items() for r in survival(name, each)],
-    }
-
-
-def _write(folder: Path, files: dict[str, str]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
 def sample_ageing(weekly: Weekly, number: int, rng: Generator) -> dict[str, AgeCurves]:
     """Return the ageing of sampled and of complete summaries of some databases."""
     places = np.linspace(0, len(weekly.sites) - 1, number).round().astype(int)
@@ -240,20 +176,3 @@ def sample_ageing(weekly: Weekly, number: int, rng: Generator) -> dict[str, AgeC
         for name, maker in makers.items()
     }
     return {name: age_curves(each, rng, ages=ages) for name, each in found.items()}
-
-
-def main(words: list[str]) -> dict[str, Any]:
-    """Return the results that the command line requests."""
-    parser = argparse.ArgumentParser(prog="python -m halflife.bench.textdrift")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--speed", action="store_true")
-    parser.add_argument("--qbs", type=int, default=0, metavar="N")
-    parser.add_argument("--pictures", type=Path, metavar="DIR")
-    given = parser.parse_args(words)
-    if given.speed:
-        return speed(given.folder)
-    return run(given.folder, sampled=given.qbs, out=given.pictures)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(main(sys.argv[1:]), indent=1) + "\n")

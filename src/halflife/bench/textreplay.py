@@ -1,7 +1,7 @@
 """Replay of rules for summaries on recorded databases, week by week.
 
 The divergence of each summary from those of all later weeks is computed beforehand
-(``summary.drift``), so a replay only stores the week of each summary and looks up the
+(``summary.drift``), so a replay only stores the week of each summary and finds the
 rest: the same figures as from real summaries, in a thousandth of the time.
 
 All rules start alike: with a summary of every database in each of ``history`` weeks.

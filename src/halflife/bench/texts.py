@@ -1,6 +1,6 @@
 """The complete study of summaries of recorded text databases.
 
-``python -m halflife.bench.texts FOLDER OUT`` reads a folder with
+``halflife study --text FOLDER --out OUT`` reads a folder with
 ``docs_weekly.parquet``, ``vocab.parquet`` and ``sites.parquet`` and writes into OUT:
 
 - ``texts.json``: how summaries age, how long they last, which features predict it
@@ -8,13 +8,9 @@
   every rule for refreshing them (its Figures 6 to 14), and the effect on selection;
 - ``texts.md``: the rules side by side;
 - pictures as SVG with their numbers as CSV.
-
-``--sites N`` takes the first N databases only, ``--every 10,40`` those intervals.
 """
 
-import argparse
 import json
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +28,6 @@ from halflife.bench.textscores import HISTORY
 from halflife.bench.textviews import EVERIES, TextView, score_rules, views
 from halflife.policies.texts.lessons import Lessons
 from halflife.policies.texts.names import RULES, named
-from halflife.recordings.textdb import load
 from halflife.study.textdrift import figures, files, lifetimes_figure
 from halflife.study.texts import markdown, quality, survival_figure, weekly_updates
 from halflife.summary.age_curves import age_curves
@@ -52,24 +47,24 @@ def run(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return all figures of the study, and its files."""
     seen = views(weekly)
-    told: dict[str, Any] = {"databases": len(weekly.sites), "weeks": weekly.weeks}
+    report: dict[str, Any] = {"databases": len(weekly.sites), "weeks": weekly.weeks}
     rng = np.random.default_rng(0)
     ages = {view.name: age_curves(view.found, rng) for view in seen}
     ages |= textdrift.sample_ageing(weekly, SAMPLED, rng)
-    told["ageing"] = [r for n, age in ages.items() for r in textdrift.rows(n, age)]
-    told["lifetimes"] = [r for v in seen for r in textdrift.survival(v.name, v.found)]
+    report["ageing"] = [r for n, age in ages.items() for r in textdrift.rows(n, age)]
+    report["lifetimes"] = [r for v in seen for r in textdrift.survival(v.name, v.found)]
     say("ageing and lifetimes")
     shown = [*figures(ages), *(lifetimes_figure(v.name, v.found, v.tau) for v in seen)]
-    told["cox"] = [_cox(view, say) for view in seen]
-    told["plans"] = [row for view in seen for row in plans(view)]
-    told["policies"], told["short"] = [], []
+    report["cox"] = [_cox(view, say) for view in seen]
+    report["plans"] = [row for view in seen for row in plans(view)]
+    report["policies"], report["short"] = [], []
     for view in seen:
-        told["policies"] += score_rules(view, list(RULES), everies)
+        report["policies"] += score_rules(view, list(RULES), everies)
         say(f"policies, {view.name}")
-        told["short"] += score_rules(view, SHORT, (10, 20, 40), history=2)
+        report["short"] += score_rules(view, SHORT, (10, 20, 40), history=2)
         say(f"policies with a short history, {view.name}")
-    told["bayes"] = [row for view in seen for row in updates(view)]
-    told["selection"] = [
+    report["bayes"] = [row for view in seen for row in updates(view)]
+    report["selection"] = [
         row
         for view in seen
         for newest in (None, NEW)
@@ -80,9 +75,9 @@ def run(
     shown += [
         survival_figure(v.name, curves(v.found, v.tau, weeks), v.tau) for v in seen
     ]
-    shown += [fig for v in seen for fig in quality(v.name, told["policies"])]
-    shown += [weekly_updates(v.name, told["bayes"]) for v in seen]
-    return told, files(shown) | {"texts.md": markdown(told["policies"])}
+    shown += [fig for v in seen for fig in quality(v.name, report["policies"])]
+    shown += [weekly_updates(v.name, report["bayes"]) for v in seen]
+    return report, files(shown) | {"texts.md": markdown(report["policies"])}
 
 
 def _cox(view: TextView, say: Say) -> dict[str, Any]:
@@ -143,30 +138,6 @@ def _rounded(value: object) -> object:
     return value
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Write the study."""
-    parser = argparse.ArgumentParser(prog="python -m halflife.bench.texts")
-    parser.add_argument("folder", type=Path, help="weekly recordings of databases")
-    parser.add_argument("out", type=Path, help="where to write")
-    parser.add_argument("--sites", type=int, help="the first so many databases only")
-    parser.add_argument(
-        "--every",
-        type=lambda words: [float(word) for word in words.split(",")],
-        default=EVERIES,
-        help="weeks between refreshes, on average",
-    )
-    options = parser.parse_args(arguments)
-    began = time.perf_counter()
-
-    def say(what: str) -> None:
-        sys.stderr.write(f"{time.perf_counter() - began:6.0f} s  {what}\n")
-
-    whole = load(options.folder)
-    weekly = whole.select(whole.sites[: options.sites]) if options.sites else whole
-    written = write(weekly, options.out, say, options.every)
-    sys.stdout.write(written["texts.md"])
-
-
 def write(
     weekly: Weekly, out: Path, say: Say, everies: Sequence[float] = EVERIES
 ) -> dict[str, str]:
@@ -180,7 +151,3 @@ def write(
     for name, content in written.items():
         (out / name).write_text(content, encoding="utf-8")
     return written
-
-
-if __name__ == "__main__":
-    main()

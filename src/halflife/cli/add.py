@@ -1,14 +1,16 @@
 """The verb that adds sources: add."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from halflife.cli import exits, show
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, DryRun, Json
 from halflife.cli.words import name_option, naming_options
+from halflife.core.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -250,8 +252,6 @@ def _within(scope: list[str] | None) -> str | tuple[str, ...] | None:
 
 
 def _refuse_site_options(given: "Iterable[str]") -> None:
-    from halflife.core.errors import UsageError
-
     for name in given:
         raise UsageError(f"--{name} has no meaning without --site")
 
@@ -260,8 +260,6 @@ def _given_name(
     words: list[str], listed: Path | None, source: str | None
 ) -> str | None:
     """Return the name of a site or search, given as a word or with --source."""
-    from halflife.core.errors import UsageError
-
     names = [*words, *((source,) if source else ())]
     if listed is not None or len(names) > 1 or any("://" in name for name in names):
         raise UsageError("give one name at most, and no other URL")
@@ -269,16 +267,12 @@ def _given_name(
 
 
 def _refuse_trial_options(given: "Mapping[str, object]") -> None:
-    from halflife.core.errors import UsageError
-
     for name, value in given.items():
         if value:
             raise UsageError(f"--{name} needs one address, which is fetched")
 
 
 def _refuse_page_options(given: "Mapping[str, object]") -> None:
-    from halflife.core.errors import UsageError
-
     for name, value in given.items():
         if value is not None:
             raise UsageError(f"--{name} has no meaning with --search or --form")
@@ -295,15 +289,11 @@ def _add_search(  # noqa: PLR0913  (values of the options)
     json: bool,
 ) -> None:
     """Add a database that can be searched; print what a first query found."""
-    from halflife.cli import show
     from halflife.kinds.search import discovery as search_discovery
 
     wanted = search_discovery.DatabaseRequest(url, name, allow)
-    row = search_discovery.add(path, wanted, check=check, write=write).row()
-    if json:
-        show.emit({"config": str(path), "results": [row]})
-    else:
-        show.table([row])
+    added = search_discovery.add(path, wanted, check=check, write=write)
+    _show_row(path, added.row(), json=json)
 
 
 def _add_form(
@@ -316,15 +306,16 @@ def _add_form(
     json: bool,
 ) -> None:
     """Add a database behind a form; print the fields of its search page."""
-    from halflife.cli import show
-    from halflife.core.errors import UsageError
     from halflife.kinds.form import discovery as form_discovery
     from halflife.kinds.search import discovery as search_discovery
 
     if not write:
         raise UsageError("the fields of a form are not known before it is fetched")
     wanted = search_discovery.DatabaseRequest(url, name, allow, kind="form")
-    row = form_discovery.row(form_discovery.add(path, wanted))
+    _show_row(path, form_discovery.row(form_discovery.add(path, wanted)), json=json)
+
+
+def _show_row(path: Path, row: "show.Row", *, json: bool) -> None:
     if json:
         show.emit({"config": str(path), "results": [row]})
     else:
@@ -343,7 +334,6 @@ def _added(
 
 def _note_overlaps(path: Path, names: "set[str]") -> None:
     """Print which addresses of the sources belong to others, and so stay there."""
-    from halflife.cli import show
     from halflife.config import Config
     from halflife.engine import bootstrap, ownership
 
@@ -362,10 +352,6 @@ def _report(
     json: bool,
     more: "Mapping[str, object] | None" = None,
 ) -> None:
-    from dataclasses import replace
-
-    from halflife.cli import exits, show
-
     _note_overlaps(path, {row.source for row in added})
     added = [replace(row, trouble=name_option(row.trouble)) for row in added]
     if json:
@@ -379,8 +365,6 @@ def _report(
 
 
 def _print(added: "list[AddResult]") -> None:
-    from halflife.cli import show
-
     for row in added:
         if row.trouble:
             show.note(f"halflife: not added: {show.plain(row.trouble)}")

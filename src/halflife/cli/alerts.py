@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from halflife.cli import exits, show
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, Json
+from halflife.cli.options import ConfigPath, Json, read_settings
+from halflife.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,11 +33,7 @@ def alerts(
     json: Json = False,
 ) -> None:
     """Show what is wrong, who was alerted, and what could not be delivered."""
-    from halflife.cli import exits, show
-    from halflife.config import Config
-    from halflife.core.errors import ConfigError
-
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     attempts: Sequence[DeliveryAttempt] = []
     if (test or retry) and not settings.alert:
         raise ConfigError(f"no recipients configured; add [[alert]] to {settings.path}")
@@ -87,14 +85,11 @@ def _answer(config: "Config") -> dict[str, list[dict[str, object]]]:
 
 
 def _open(alarm: "Alarm") -> dict[str, object]:
-    from halflife.cli import show
-
     head = {"source": alarm.source, "kind": alarm.kind}
     return {**head, "since": show.date(alarm.since), "text": alarm.text}
 
 
 def _message(message: "Message") -> dict[str, object]:
-    from halflife.cli import show
     from halflife.engine.notifications import words
 
     return {
@@ -110,8 +105,6 @@ def _message(message: "Message") -> dict[str, object]:
 
 
 def _print(config: "Config", answer: dict[str, list[dict[str, object]]]) -> None:
-    from halflife.cli import show
-
     show.table([show.flat(row) for row in answer["results"]])
     if not answer["results"]:
         show.say("no alarm stands")

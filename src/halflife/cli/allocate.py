@@ -1,12 +1,15 @@
 """The verb that plans items from a table of their change rates: allocate."""
 
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
+from halflife.cli import show
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json
+from halflife.cli.words import comma_list
 
 if TYPE_CHECKING:
     from halflife.allocation.parts import PartedAllocation
@@ -39,10 +42,6 @@ def allocate(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Compute how often to fetch each of very many items, into Parquet files."""
-    from time import perf_counter
-
-    from halflife.cli import show
-    from halflife.cli.words import comma_list
     from halflife.recordings.item_parts import allocate_folder
 
     began, who = perf_counter(), executor or _configured(config)

@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
+from halflife.cli import show
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, Json, Sources
+from halflife.cli.options import ConfigPath, Json, Sources, read_settings
+from halflife.cli.show import date, figure, interval
 from halflife.core.wording import count, number
 
 NOMINAL = 0.95  # the nominal coverage of forecasts
@@ -23,13 +25,11 @@ def audit(
     sources: Sources = None, *, config: ConfigPath = None, json: Json = False
 ) -> None:
     """Show how good copies were found to be, and whether forecasts came true."""
-    from halflife.cli import show
-    from halflife.config import Config
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import WINDOW, judge
     from halflife.kinds.registry import kind_of
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     chosen = settings.named(sources or ())
     bootstrap.names(chosen)
     now = bootstrap.clock()
@@ -60,7 +60,6 @@ def row(
     audited: "SourceAudit", source: "SourceConfig", now: float
 ) -> dict[str, object]:
     """Return the audit of a source as plain values, for JSON."""
-    from halflife.cli.show import date, figure
     from halflife.kinds.registry import kind_of
 
     return {
@@ -93,8 +92,6 @@ def cells(
     audited: "SourceAudit", source: "SourceConfig"
 ) -> "dict[str, str | int | float | None]":
     """Return the audit of a source as a row of a table."""
-    from halflife.cli.show import interval
-
     return {
         "source": audited.source,
         "kind": audited_as(source),
@@ -103,7 +100,7 @@ def cells(
         "forecast": interval(*audited.believed) if audited.believed else None,
         "checks": _number(audited) if audited.scored or audited.checked else None,
         "within bounds": f"{audited.coverage.mean:.2f}" if audited.scored else None,
-        "trust factor": f"{number(audited.trust.factor, 2)}",
+        "trust factor": number(audited.trust.factor, 2),
     }
 
 
@@ -114,8 +111,6 @@ def _number(audited: "SourceAudit") -> int:
 
 def calibration_rows(audited: "SourceAudit") -> list[dict[str, object]]:
     """Return forecast probabilities in bins, beside the observed shares."""
-    from halflife.cli.show import figure
-
     table = audited.reliability
     return [
         {
@@ -144,8 +139,6 @@ def words(
 
 
 def _quality(audited: "SourceAudit", kind: "Kind[Any, Any]") -> str:
-    from halflife.cli.show import interval
-
     if audited.quality is None or audited.believed is None:
         return (
             f"{count(audited.checked, 'page')} checked, {audited.silent} did not answer"
@@ -167,8 +160,6 @@ def _brier(audited: "SourceAudit") -> str:
 
 
 def _coverage(audited: "SourceAudit") -> str:
-    from halflife.cli.show import interval
-
     if not audited.scored:
         return "  no forecast has come due yet"
     share = interval(*audited.coverage)
@@ -208,8 +199,6 @@ def verdict(audited: "SourceAudit") -> str:
 
 
 def _drift(audited: "SourceAudit", now: float) -> str:
-    from halflife.cli.show import date
-
     if not audited.drifting(now):
         return "no drift: checks agree with what is believed"
     at, way = audited.alarms[-1]

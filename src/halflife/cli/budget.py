@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from halflife.cli import exits, show
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, Json, Sources
+from halflife.cli.options import ConfigPath, Json, Sources, read_settings
+from halflife.core.errors import UsageError
 from halflife.core.wording import count, number
 
 if TYPE_CHECKING:
@@ -41,12 +43,10 @@ def whatif(
     json: Json = False,
 ) -> None:
     """Show what another budget would buy, by source and in all; sends nothing."""
-    from halflife.cli import show
-    from halflife.config import Config
     from halflife.engine import bootstrap
     from halflife.engine.what_if import compare_budgets
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     chosen = settings.named(sources or ())
     pace = budget / _days(settings, per)
     with bootstrap.reading(settings) as store:
@@ -77,7 +77,6 @@ def _pair(now: float, then: float) -> dict[str, object]:
 def _days(config: "Config", per: str | None) -> float:
     """Return the length of a window in days; raise ``UsageError``."""
     from halflife.config import WINDOW_DAYS
-    from halflife.core.errors import UsageError
 
     if per is None:
         return config.budget.days
@@ -88,8 +87,6 @@ def _days(config: "Config", per: str | None) -> float:
 
 def _row(one: "SourceChange") -> dict[str, object]:
     """Return the requests and quality of a source under both budgets."""
-    from halflife.cli import show
-
     return {
         "source": one.source,
         "measure": one.measure,
@@ -103,8 +100,6 @@ def _row(one: "SourceChange") -> dict[str, object]:
 
 
 def _print_comparison(rows: "Sequence[Mapping[str, object]]", result: "WhatIf") -> None:
-    from halflife.cli import show
-
     show.table([show.flat(row) for row in rows])
     if rows:
         now, then = result.now, result.then
@@ -124,13 +119,10 @@ def budget(
     sources: Sources = None, *, config: ConfigPath = None, json: Json = False
 ) -> None:
     """Show what the targets cost, and whether the budget covers them; sends nothing."""
-    from halflife.cli import exits, show
-    from halflife.config import Config
-    from halflife.core.errors import UsageError
     from halflife.engine import appraisal, bootstrap
     from halflife.market import target_costs
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     named = settings.named(sources or ())
     chosen = [source for source in named if source.targets]
     if not chosen:
@@ -220,8 +212,6 @@ def _lowered(target: "RelaxedTarget") -> dict[str, object]:
 def _print_cost(
     cost: "TargetCosts", rows: "Sequence[Mapping[str, object]]", config: "Config"
 ) -> None:
-    from halflife.cli import show
-
     show.table(
         [
             {

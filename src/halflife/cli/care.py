@@ -1,13 +1,16 @@
 """Verbs that maintain the state file: doctor, verify, backup, restore, gc."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from halflife.cli import exits, show
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, Json
+from halflife.cli.options import ConfigPath, Json, read_settings
 from halflife.core import wording
+from halflife.core.errors import Damaged, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,13 +34,9 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="A copy of the state 
 @app.command()
 def doctor(*, config: ConfigPath = None, json: Json = False) -> None:
     """Check everything that could be wrong, and advise what to do about it."""
-    from dataclasses import asdict
-
-    from halflife.cli import exits, show
-    from halflife.config import Config
     from halflife.engine import bootstrap, diagnosis
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     complaints = diagnosis.examine(settings, bootstrap.clock())
     bad = sum(complaint.level == diagnosis.PROBLEM for complaint in complaints)
     if json:
@@ -49,8 +48,6 @@ def doctor(*, config: ConfigPath = None, json: Json = False) -> None:
 
 
 def _print(complaints: "Sequence[Complaint]") -> None:
-    from halflife.cli import show
-
     for complaint in complaints:
         line = f"{complaint.level}: {complaint.about}: {complaint.text}"
         show.say(show.plain(line))
@@ -62,12 +59,9 @@ def _print(complaints: "Sequence[Complaint]") -> None:
 @app.command()
 def verify(*, config: ConfigPath = None, json: Json = False) -> None:
     """Check that the state file is intact and adds up; works while a sync runs."""
-    from halflife.cli import exits, show
-    from halflife.config import Config
-    from halflife.core.errors import Damaged
     from halflife.stores import location
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     path = settings.store_name
     try:
         with location.open_store(settings.store_place, readonly=True) as store:
@@ -88,7 +82,6 @@ def verify(*, config: ConfigPath = None, json: Json = False) -> None:
 
 def _file(config: "Config") -> Path:
     """Return the state file; raise ``UsageError`` if the state lies in a database."""
-    from halflife.core.errors import UsageError
     from halflife.core.store_address import is_address
 
     if is_address(config.store):
@@ -103,12 +96,10 @@ def _file(config: "Config") -> Path:
 @app.command()
 def backup(file: File, *, config: ConfigPath = None, json: Json = False) -> None:
     """Copy the state file, while a sync may run; never overwrites."""
-    from halflife.cli import show
-    from halflife.config import Config
     from halflife.stores import backup as copies
     from halflife.stores.sqlite import SqliteStore
 
-    path = _file(Config.load(Config.find(config)))
+    path = _file(read_settings(config))
     with SqliteStore.open(path, readonly=True) as store:
         size = copies.back_up(store, file)
     seal = copies.checksum_path(file)
@@ -121,12 +112,10 @@ def backup(file: File, *, config: ConfigPath = None, json: Json = False) -> None
 @app.command()
 def restore(file: File, *, config: ConfigPath = None, json: Json = False) -> None:
     """Put a copy in the place of the state file, which is kept aside."""
-    from halflife.cli import show
-    from halflife.config import Config
     from halflife.engine import bootstrap
     from halflife.stores import backup as copies
 
-    path = _file(Config.load(Config.find(config)))
+    path = _file(read_settings(config))
     done = copies.restore(file, path, bootstrap.clock())
     if json:
         aside = None if done.aside is None else str(done.aside)
@@ -150,14 +139,10 @@ def gc(
     json: Json = False,
 ) -> None:
     """Remove what is older than [keep] says; no forecast or plan changes."""
-    from dataclasses import asdict
-
-    from halflife.cli import show
-    from halflife.config import Config
     from halflife.engine import bootstrap, housekeeping
     from halflife.stores import location, retention
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     place, limits = settings.store_place, housekeeping.limits(settings)
     before = location.stamp(place)[-1]
     with location.open_store(place) as store:

@@ -1,12 +1,16 @@
 """Verbs that show changes and write copies: changes, diff, export."""
 
+import importlib.util
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from halflife.cli import show, words
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, Json, OfSource, Sources
+from halflife.cli.options import ConfigPath, Json, OfSource, Sources, read_settings
+from halflife.core.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,10 +51,9 @@ def changes(
     """List changes of pages and records: new, changed, gone, returned, held."""
     import asyncio
 
-    from halflife.config import Config
     from halflife.engine import bootstrap, change_feed, page_stories, stored_sources
 
-    settings, names = Config.load(Config.find(config)), sources or []
+    settings, names = read_settings(config), sources or []
     if names:
         with bootstrap.reading(settings) as store:
             stored_sources.named(settings, store, names)
@@ -65,8 +68,6 @@ def changes(
 
 def _cursor(store: "Store", since: str) -> int:
     """Return the number after which the requested changes come."""
-    from halflife.cli import show, words
-    from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
 
     word, removed = since.strip(), store.changes.removed()
@@ -85,9 +86,6 @@ def _cursor(store: "Store", since: str) -> int:
 
 def _date(word: str) -> float:
     """Return a date in days since the epoch; raise ``UsageError``."""
-    from halflife.cli import words
-    from halflife.core.errors import UsageError
-
     try:
         return words.moment("--since", word)
     except UsageError:
@@ -99,8 +97,6 @@ async def _follow(
     settings: "Config", names: "Sequence[str]", since: str | None, *, json: bool
 ) -> int:
     """Write changes as they come; return the exit code of the signal that ended it."""
-    import sys
-
     from halflife.engine import bootstrap, change_feed, page_stories
     from halflife.engine.signals import Stop
     from halflife.stores import location
@@ -128,7 +124,6 @@ async def _follow(
 
 def _say(change: "Change", stories: "PageStories | None") -> None:
     """Write a change as a line of text; without stories as JSON."""
-    from halflife.cli import show
     from halflife.engine import change_feed
 
     if stories is None:
@@ -149,7 +144,7 @@ def _fields(fields: "Any") -> str:  # noqa: ANN401  (values of any kind)
 
 
 def _short(value: object) -> str:
-    text = "-" if value is None else str(value)
+    text = _value(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
@@ -182,11 +177,9 @@ def diff(  # noqa: PLR0913  (each is an option)
     V counts versions back from the current one (0, 1, 2), or is a time such as
     2026-11-01, 2h or 7d: the version that was current then.
     """
-    from halflife.cli import show
-    from halflife.config import Config
     from halflife.engine import bootstrap, versions
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     with bootstrap.reading(settings) as store:
         before, after = (
             version_of(settings, store, key, choice(option, word), source)
@@ -204,8 +197,6 @@ def _show_diff(
     after: "ItemVersion",
     difference: "Any",  # noqa: ANN401
 ) -> None:
-    from halflife.cli import show
-
     if difference.note:
         show.say(show.plain(f"{before.key}: {difference.note}"))
         return
@@ -227,8 +218,6 @@ def _value(value: object) -> str:
 
 def choice(option: str, word: str) -> "VersionChoice":
     """Parse a version: so many back, or as of a time."""
-    from halflife.cli import words
-    from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
     from halflife.engine.versions import VersionChoice
 
@@ -253,7 +242,6 @@ def version_of(
     With ``source`` that of this source: several may have a record of the same key.
     """
     from halflife.cli.answers import find_row
-    from halflife.core.errors import UsageError
     from halflife.engine import bootstrap, stored_sources, versions
 
     if source is not None:
@@ -295,12 +283,10 @@ def export(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Write the copy of a source for other programs."""
-    from halflife.cli import show
-    from halflife.config import Config
     from halflife.engine import bootstrap, export_files
     from halflife.engine.export_rows import ExportSelection
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     check_format(form, export_files.FORMATS)
     at = None if as_of is None else _moment("--as-of", as_of)
     wanted = ExportSelection(_source(settings, source), at, history)
@@ -336,15 +322,12 @@ def _moment(option: str, word: str) -> float:
 
 def check_format(form: str, known: "Sequence[str]") -> None:
     """Raise ``UsageError`` unless this format can be written."""
-    from importlib.util import find_spec
-
-    from halflife.core.errors import UsageError
     from halflife.engine.export_files import EXTRA
 
     if form not in known:
         raise UsageError(f"--format: {form!r} is none of {', '.join(known)}")
     package, extra = EXTRA.get(form, ("", ""))
-    if package and find_spec(package) is None:
+    if package and importlib.util.find_spec(package) is None:
         raise UsageError(
             f"--format {form} needs a package that is not installed; install halflife "
             f"with the extra: pip install 'halflife[{extra}]'"
@@ -352,7 +335,6 @@ def check_format(form: str, known: "Sequence[str]") -> None:
 
 
 def _check(form: str, both: bool, out: Path | None, *, json: bool) -> None:  # noqa: FBT001
-    from halflife.core.errors import UsageError
     from halflife.engine.export_files import FILES
 
     if both:
@@ -365,8 +347,6 @@ def _check(form: str, both: bool, out: Path | None, *, json: bool) -> None:  # n
 
 def write(store: "Store", wanted: "Any", form: str) -> None:  # noqa: ANN401
     """Write a selection to stdout."""
-    import sys
-
     from halflife.engine import export_files
 
     sys.stdout.flush()

@@ -1,10 +1,14 @@
 """The verb that demonstrates the program on a generated site: demo."""
 
+import os
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from halflife.cli import show
 from halflife.cli.app import app
 from halflife.cli.options import Json
 from halflife.core.wording import count
@@ -42,7 +46,6 @@ def demo(
     json: Json = False,
 ) -> None:
     """Keep a generated web site fresh, offline, and compare with other policies."""
-    from halflife.cli import show
     from halflife.demo.run import Options, run, steps
 
     options = Options(pages, days, budget, seed, folder=keep)
@@ -55,8 +58,6 @@ def demo(
 
 
 def _answer(report: "DemoReport") -> dict[str, object]:
-    from halflife.cli import show
-
     kept = report.kept
     replayed = {NAMES.get(name, name): v for name, v in report.rivals.items()}
     fresh = {"halflife": kept.freshness, **replayed}
@@ -78,7 +79,6 @@ def _answer(report: "DemoReport") -> dict[str, object]:
 
 
 def _print(report: "DemoReport") -> None:
-    from halflife.cli import show
     from halflife.cli.answers import plan_rows
     from halflife.config import Config
     from halflife.engine import bootstrap
@@ -118,8 +118,6 @@ def _print(report: "DemoReport") -> None:
 
 def _shown_world(report: "DemoReport") -> Path:
     """Copy the demo's state and add more sources for the page; return its settings."""
-    import shutil
-
     from halflife.web import showcase
 
     folder = report.config.parent / "page"
@@ -131,10 +129,6 @@ def _shown_world(report: "DemoReport") -> Path:
 
 def _program() -> str:
     """Return the command that runs halflife from here."""
-    import os
-    import shutil
-    import sys
-
     called = sys.argv[0]
     if shutil.which("halflife") or Path(called).name != "halflife":
         return "halflife"

@@ -1,9 +1,12 @@
 """Verbs that read the state and never send: status, plan, explain, forecast, get."""
 
+import math
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from halflife.cli import exits, show, words
 from halflife.cli.app import app
 from halflife.cli.options import (
     Confidence,
@@ -13,6 +16,7 @@ from halflife.cli.options import (
     Since,
     Sources,
     Where,
+    read_settings,
 )
 from halflife.core.errors import UsageError
 from halflife.core.wording import count
@@ -49,9 +53,8 @@ def status(
 ) -> None:
     """Show how good the copy is estimated to be, and what the budget has left."""
     from halflife.cli import gone_pages
-    from halflife.config import Config
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     if gone:
         gone_pages.print_gone_pages(settings, settings.named(sources or ()), json=json)
         return
@@ -61,7 +64,7 @@ def status(
 
 def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
     """Print how good the copy of sources is estimated to be."""
-    from halflife.cli import fleet_status, sets, show
+    from halflife.cli import fleet_status, sets
     from halflife.cli.answers import budget_left, own_tables
     from halflife.engine import bootstrap, faults, stored_sources
     from halflife.engine.groups import by_item
@@ -104,7 +107,6 @@ def _status(settings: "Config", sources: list[str], *, json: bool) -> None:
 
 def _warn_if_lost(config: "Config") -> None:
     """Warn that the state that these settings used before is missing."""
-    from halflife.cli import show
     from halflife.engine import state_record
 
     lost = state_record.missing(config)
@@ -187,9 +189,7 @@ def _print(
     notes: list[str],
 ) -> None:
     """Print the answer of ``status``."""
-    from itertools import groupby
-
-    from halflife.cli import show, texts
+    from halflife.cli import texts
 
     show.table([show.flat(row) for row in sections["results"]])
     for note in notes:
@@ -216,9 +216,7 @@ def plan(
     json: Json = False,
 ) -> None:
     """Show the next fetches, best first, what each gains and why; sends nothing."""
-    from halflife.config import Config
-
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     show_plan(settings, settings.named(sources or ()), most=top, json=json)
 
 
@@ -226,7 +224,6 @@ def show_plan(
     config: "Config", chosen: "Sequence[SourceConfig]", *, most: int | None, json: bool
 ) -> None:
     """Show the next fetches of a sync, and how many requests it would send."""
-    from halflife.cli import show
     from halflife.cli.plans import plan_sync
     from halflife.engine import bootstrap
 
@@ -264,11 +261,10 @@ def explain(
 ) -> None:
     """Explain why an item or a source is, or is not, fetched now; or what a run did."""
     from halflife.cli.runs import print_run
-    from halflife.config import Config
 
     if (item is None) == (run is None):
         raise UsageError("explain either an item or a run")
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     if run is not None:
         print_run(settings, run, json=json)
     elif item is not None:
@@ -277,9 +273,7 @@ def explain(
 
 def _explain(settings: "Config", item: str, *, json: bool) -> None:
     """Print why an item is, or is not, fetched now, and how far that is trusted."""
-    import math
-
-    from halflife.cli import audit, hint_trust, plans, show
+    from halflife.cli import audit, hint_trust, plans
     from halflife.cli.answers import find_row
     from halflife.cli.terms import find_place, rule_of, terms
     from halflife.engine import bootstrap, stored_sources
@@ -337,7 +331,7 @@ def forecast(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Forecast how good the copy will be if nothing more is fetched."""
-    from halflife.cli import answers, plans, sets, words
+    from halflife.cli import answers, plans, sets
 
     ahead = sorted({words.days("--at", word) for word in at or () if word})
     moments = [0.0, *ahead] if ahead else answers.moments(days)
@@ -369,13 +363,12 @@ def _of_pages(
     json: bool,
 ) -> None:
     """Print the forecast freshness of pages."""
-    from halflife.cli import answers, exits, show
-    from halflife.config import Config
+    from halflife.cli import answers
     from halflife.engine import bootstrap
     from halflife.engine.audit_report import factor
     from halflife.engine.groups import by_item
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     chosen = by_item(settings.named(sources or ()))
     if settings.source and not chosen:
         raise UsageError("no source has pages; name the set source to forecast")
@@ -418,10 +411,9 @@ def get(
 ) -> None:
     """Print the copy of an item, or all records of a source."""
     from halflife.cli import changes
-    from halflife.config import Config
     from halflife.engine import bootstrap
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     names = {source.name for source in settings.source}
     with bootstrap.reading(settings) as store:
         if source is None and item in names | {*store.collections()}:
@@ -447,7 +439,7 @@ def _get_source(store: "Store", name: str, version: str, form: str) -> None:
 
 def _get_one(copy: "ItemVersion", form: str | None, *, json: bool) -> None:
     """Print a page or a record."""
-    from halflife.cli import changes, show
+    from halflife.cli import changes
     from halflife.readers.text import readable, to_text
 
     if copy.content is None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from halflife.cli import show, words
 from halflife.cli.app import app
 from halflife.cli.options import (
     Confidence,
@@ -88,7 +89,7 @@ def _import_history(
     config: Path | None, wish: "ImportWish", *, write: bool, json: bool
 ) -> None:
     """Read the history of a set source into the store, in place of what it had."""
-    from halflife.cli import imports, sets, show
+    from halflife.cli import imports, sets
 
     settings = sets.load_settings(config, verbose=True)
     history = imports.read(wish)
@@ -143,7 +144,7 @@ def since(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Show how many objects have gone and come since a copy was made."""
-    from halflife.cli import sets, show, words
+    from halflife.cli import sets
     from halflife.engine import bootstrap
 
     question = sets.read_question(name, config, since, where)
@@ -185,7 +186,7 @@ def when(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Show how soon to sync so that a copy stays good enough."""
-    from halflife.cli import sets, show, words
+    from halflife.cli import sets
 
     metric, level = sets.parse_target(precision, recall)
     sure = words.share("--confidence", confidence)
@@ -214,7 +215,7 @@ def backtest(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Show how well past forecasts of this source would have come true."""
-    from halflife.cli import sets, show, words
+    from halflife.cli import sets
 
     ahead = words.spans("--horizons", horizons)
     sure = words.share("--confidence", confidence)
@@ -253,7 +254,7 @@ def study(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Draw the history of a set source and its forecasts on one page with tables."""
-    from halflife.cli import sets, show
+    from halflife.cli import sets
     from halflife.study import run
 
     if (name is None) == (text is None):
@@ -275,7 +276,6 @@ def study(  # noqa: PLR0913  (each is an option)
 def _study_texts(folder: Path, out: Path, *, json: bool) -> None:
     """Study how summaries of recorded text databases age, and rules to renew them."""
     from halflife.bench import texts
-    from halflife.cli import show
     from halflife.recordings.textdb import load
 
     with show.progress("studying", texts.STEPS, quiet=json) as advance:

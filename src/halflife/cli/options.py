@@ -1,9 +1,12 @@
-"""Options that many verbs share."""
+"""Options that many verbs share, and the settings that ``--config`` names."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from halflife.config import Config
 
 ConfigPath = Annotated[
     Path | None,
@@ -44,3 +47,10 @@ Where = Annotated[
 Confidence = Annotated[
     float, typer.Option(help="How often the truth lies within the bounds.")
 ]
+
+
+def read_settings(given: Path | None) -> "Config":
+    """Return the settings in this file, or in the default place if none is given."""
+    from halflife.config import Config
+
+    return Config.load(Config.find(given))

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from halflife.cli import exits, show
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, Json, Sources
+from halflife.cli.options import ConfigPath, Json, Sources, read_settings
 from halflife.kinds.form import client
 
 if TYPE_CHECKING:
@@ -30,10 +31,7 @@ def probe(
     """Test how databases behind forms behave, where it differs from their claims."""
     import asyncio
 
-    from halflife.cli import exits, show
-    from halflife.config import Config
-
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     chosen = client.forms(settings, sources)
     results, stop = asyncio.run(_probe(settings, chosen, requests, json=json))
     if json:
@@ -56,7 +54,6 @@ async def _probe(
     json: bool,
 ) -> "tuple[list[client.ProbeOutcome], Stop]":
     """Probe one form after the other, as far as the budget goes."""
-    from halflife.cli import show
     from halflife.cli.in_turn import in_turn
     from halflife.engine import bootstrap
     from halflife.engine.signals import Stop

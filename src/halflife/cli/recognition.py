@@ -121,9 +121,7 @@ def add(
     if any(row.trouble for row in rows):
         return [_with_advice(row, wish.url) for row in rows], {}
     if trial.is_page:
-        if not json:
-            _show_page(path, trial)
-        return rows, _page_answer(path, trial)
+        return rows, _page_answer(path, trial, json=json)
     _write(path, _named(config, trial), yes=yes, json=json)
     return None
 
@@ -151,16 +149,6 @@ def _with_advice(row: "AddResult", url: str) -> "AddResult":
     return replace(row, trouble=f"{row.trouble}; {advice}")
 
 
-def _show_page(path: Path, trial: TrialFetch) -> None:
-    """Print what was recognised of an address that was added as a page or a map."""
-    guess, config = trial.best, Config.load(path)
-    source = next((s for s in config.source if s.name == trial.wish.name), None)
-    if guess is not None and source is not None:
-        _show(trial, guess, source)
-        show.say(f"cost: {expected_cost(guess, config).words()}")
-        show.say()
-
-
 def _named(config: Config, trial: TrialFetch) -> TrialFetch:
     """Return a trial whose source has a name of its own."""
     wish = trial.wish
@@ -174,9 +162,7 @@ def _write(path: Path, trial: TrialFetch, *, yes: bool, json: bool) -> None:
     source = trial.wish.source(guess)
     cost = expected_cost(guess, Config.load(path))
     if not json:
-        _show(trial, guess, source)
-        show.say(f"cost: {cost.words()}")
-        show.say()
+        _show(trial, guess, source, cost)
         for line in source_text(source).splitlines():
             show.say(show.plain(line))
     written = yes or (not json and _agreed(path))
@@ -232,8 +218,10 @@ def _agreed(path: Path) -> bool:
     return typer.confirm(f"write this to {path}?", default=True, err=True)
 
 
-def _show(trial: TrialFetch, guess: SourceGuess, source: SourceConfig) -> None:
-    """Print what an address is, and why."""
+def _show(
+    trial: TrialFetch, guess: SourceGuess, source: SourceConfig, cost: TrialCost
+) -> None:
+    """Print what an address is, why, and what it will cost."""
     show.say(show.plain(f"{trial.wish.url} is {_a(guess.what)} (kind {source.kind})"))
     for part, why in guess.reasons.items():
         show.say(show.plain(f"{part}: {why}"))
@@ -245,6 +233,8 @@ def _show(trial: TrialFetch, guess: SourceGuess, source: SourceConfig) -> None:
     if others:
         show.say(f"it could also be kept as: {', '.join(others)}")
     _sample(guess)
+    show.say(f"cost: {cost.words()}")
+    show.say()
 
 
 def _sample(guess: SourceGuess) -> None:
@@ -298,11 +288,13 @@ def _recognised(trial: TrialFetch) -> dict[str, object]:
     }
 
 
-def _page_answer(path: Path, trial: TrialFetch) -> dict[str, object]:
-    """Return the JSON answer about a page or a map that was added."""
+def _page_answer(path: Path, trial: TrialFetch, *, json: bool) -> dict[str, object]:
+    """Print what a page or a map that was added is; return its answer in JSON."""
     config = Config.load(path)
     source = next((s for s in config.source if s.name == trial.wish.name), None)
     if source is None or trial.best is None:
         return {}
     cost = expected_cost(trial.best, config)
+    if not json:
+        _show(trial, trial.best, source, cost)
     return _answer(path, trial, source, cost, written=True)

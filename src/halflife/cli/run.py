@@ -1,11 +1,15 @@
 """The verb that runs the service: run."""
 
+import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from halflife.cli import show
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, DryRun, Json, Sources
+from halflife.cli.options import ConfigPath, DryRun, Json, Sources, read_settings
+from halflife.core.errors import UsageError
 
 if TYPE_CHECKING:
     from halflife.config import Config
@@ -40,9 +44,7 @@ def run(
     """Keep all sources fresh, evenly over time, until stopped."""
     import asyncio
 
-    from halflife.config import Config
-
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     chosen = settings.named(sources or ())
     if dry_run:
         from halflife.cli import inspect
@@ -58,10 +60,6 @@ async def _run(
     config: "Config", names: list[str], port: int | None, *, json: bool
 ) -> int:
     """Run the service; return the exit code."""
-    import sys
-    from functools import partial
-
-    from halflife.cli import show
     from halflife.engine import bootstrap, logs
     from halflife.engine.fleet import presence
     from halflife.engine.signals import Stop
@@ -116,7 +114,6 @@ async def run_watched(
         await work.run()
         return
 
-    from halflife.core.errors import UsageError
     from halflife.engine import logs
     from halflife.engine.endpoint import serve_status
 
@@ -134,8 +131,6 @@ async def run_watched(
 
 def _print(report: "Report", *, json: bool) -> None:
     """Print the result of a job; its errors are in the log."""
-    from halflife.cli import show
-
     result, section = report.result, report.section
     if result is None:
         return

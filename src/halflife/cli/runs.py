@@ -1,5 +1,6 @@
 """Print what a run did, as text or JSON."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from halflife.cli import show
@@ -24,8 +25,6 @@ def print_run(config: "Config", run: int, *, json: bool) -> None:
 
 
 def _answer(account: "RunAccount") -> dict[str, object]:
-    from dataclasses import asdict
-
     ended = None if account.ended is None else show.date(account.ended)
     listed = [{**asdict(one), "at": show.date(one.at)} for one in account.listed]
     return {

@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from halflife.cli import show
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json
+from halflife.core.errors import UsageError
 
 MISSING = (
     "the page needs packages that are not installed; "
@@ -41,9 +43,7 @@ def serve(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Show everything on a local page, until stopped."""
-    from halflife.cli import show
     from halflife.config import Config
-    from halflife.core.errors import UsageError
 
     try:
         from halflife.web.server import ServeWish, is_loopback, prepare

@@ -62,8 +62,8 @@ class SetQuestion:
         config: Config,
     ) -> Self:
         """Return the question as of a date; raise ``UsageError`` if it is too early."""
-        name, looks = collection.name, collection.looks
-        if not looks.size:
+        name, fetched = collection.name, collection.looks
+        if not fetched.size:
             if len(collection.lives):
                 raise UsageError(
                     f"{name} was never synced in full, and forecasts of sets rest on "
@@ -71,11 +71,11 @@ class SetQuestion:
                     "to sync it"
                 )
             raise UsageError(f"{name} was never fetched; import or sync it")
-        now = words.moment("--from", since) if since else float(looks[-1])
-        if now < looks[0]:
+        now = words.moment("--from", since) if since else float(fetched[-1])
+        if now < fetched[0]:
             raise UsageError(
                 f"--from: {name} was not fetched before {since}; "
-                f"the first fetch was at {show.date(looks[0])}"
+                f"the first fetch was at {show.date(fetched[0])}"
             )
         with bootstrap.reading(config) as store:
             trust = audit_report.trust(store, name, now)
@@ -190,16 +190,16 @@ def read_question(
 
 def summary(collection: Collection) -> dict[str, object]:
     """Return the size of a history: fetches, objects, updates and dates."""
-    looks, lives = collection.looks, collection.lives
+    fetched, lives = collection.looks, collection.lives
     return {
         "source": collection.name,
-        "looks": int(looks.size),
+        "looks": int(fetched.size),
         "objects": int(lives.object.max(initial=-1)) + 1,
         "spells": len(lives),
         "gone": int(lives.ended.sum()),
         "updates": int(collection.changed.size),
-        "first_look": show.date(looks[0]) if looks.size else None,
-        "last_look": show.date(looks[-1]) if looks.size else None,
+        "first_look": show.date(fetched[0]) if fetched.size else None,
+        "last_look": show.date(fetched[-1]) if fetched.size else None,
     }
 
 
@@ -481,11 +481,11 @@ def backtest_rows(
 
 def explain_unscored(question: SetQuestion, horizons: Sequence[float]) -> str:
     """Return why no past forecast with these horizons can be scored."""
-    name, looks = question.collection.name, question.collection.looks
+    name, fetched = question.collection.name, question.collection.looks
     spans = ", ".join(show.span(days) for days in horizons)
-    if looks.size < 2:
+    if fetched.size < 2:
         return f"no forecast {spans} ahead can be scored: {name} was fetched once"
-    step, whole = float(np.median(np.diff(looks))), float(np.ptp(looks))
+    step, whole = float(np.median(np.diff(fetched))), float(np.ptp(fetched))
     return (
         f"no forecast {spans} ahead can be scored: {name} was fetched every "
         f"{show.span(step)}, for {show.span(whole)} in all; a horizon must be as long "

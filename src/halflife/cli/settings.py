@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from halflife.cli import show
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json
 
@@ -9,7 +10,6 @@ from halflife.cli.options import ConfigPath, Json
 @app.command()
 def init(*, config: ConfigPath = None, json: Json = False) -> None:
     """Write a commented halflife.toml; never overwrites one."""
-    from halflife.cli import show
     from halflife.config import Config, edit
 
     path = Config.find(config)
@@ -24,7 +24,6 @@ def init(*, config: ConfigPath = None, json: Json = False) -> None:
 def policies(*, json: Json = False) -> None:
     """List the policies that can be named in settings and replays."""
     from halflife import plugins
-    from halflife.cli import show
 
     policies = plugins.describe_policies()
     if json:

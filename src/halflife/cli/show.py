@@ -1,17 +1,18 @@
 """Output of verbs: results on stdout, everything else on stderr."""
 
 import json
-import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from halflife.core.wording import (
+    # The verbs take these from here, too.
+    date as date,  # noqa: PLC0414
     finite,
     number,
-    span as span,  # noqa: PLC0414  (others import it from here)
+    plain as plain,  # noqa: PLC0414
+    span as span,  # noqa: PLC0414
 )
 
 Cell: TypeAlias = str | float | int | None
@@ -25,21 +26,6 @@ HEADINGS = {
     "last_look": "last fetch",
     "gone_estimate": "gone (estimate)",
 }
-
-
-def plain(text: str) -> str:
-    r"""Return remote text as one line that a terminal cannot take for commands.
-
-    Control characters, escape sequences, marks of writing direction and other
-    invisible characters are dropped; line breaks and tabs become spaces.
-
-    >>> plain("a\tb\x1b]0;title\x07 \u202efdp.exe")
-    'a b]0;title fdp.exe'
-    """
-    if text.isprintable():
-        return text
-    kept = (c if c.isprintable() else " " if c.isspace() else "" for c in text)
-    return "".join(kept)
 
 
 def say(text: str = "") -> None:
@@ -167,15 +153,3 @@ def progress(
             bar.update(task, advance=done, description=words)
 
         yield advance
-
-
-def date(days: float) -> str | None:
-    """Return a time in days since the epoch as ISO 8601, UTC; None if never.
-
-    >>> date(19722.75)
-    '2023-12-31T18:00:00Z'
-    """
-    if not math.isfinite(days):
-        return None
-    moment = datetime.fromtimestamp(round(days * 86400), tz=UTC)
-    return moment.isoformat().replace("+00:00", "Z")

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from halflife.cli import exits, show
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, Json
+from halflife.cli.options import ConfigPath, Json, read_settings
+from halflife.core.errors import UsageError
+from halflife.core.wording import count
 
 if TYPE_CHECKING:
     from halflife.config import Config
@@ -44,11 +47,7 @@ def sinks(
     json: Json = False,
 ) -> None:
     """Show how far each sink has come; deliver again, or give up, what failed."""
-    from halflife.cli import exits
-    from halflife.config import Config
-    from halflife.core.errors import UsageError
-
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     if what is SinkAction.LIST:
         if name is not None:
             raise UsageError(f"sinks list takes no name; got {name!r}")
@@ -70,8 +69,6 @@ def sinks(
 
 def row(report: "SinkReport") -> dict[str, object]:
     """Return the state of a sink as plain values, for JSON."""
-    from halflife.cli import show
-
     state = report.state
     last = state.delivered_at
     return {
@@ -90,7 +87,6 @@ def row(report: "SinkReport") -> dict[str, object]:
 
 
 def _list(config: "Config", *, json: bool) -> None:
-    from halflife.cli import show
     from halflife.engine import bootstrap, deliveries
 
     with bootstrap.reading(config) as store:
@@ -111,8 +107,6 @@ def _list(config: "Config", *, json: bool) -> None:
 
 def _dead(store: "Store", report: "SinkReport") -> list[dict[str, object]]:
     """Return the first dead letters of a sink."""
-    from halflife.cli import show
-
     letters = store.sinks.dead(report.settings.name, LETTERS) if report.dead else []
     return [
         {
@@ -128,8 +122,6 @@ def _dead(store: "Store", report: "SinkReport") -> list[dict[str, object]]:
 
 
 def _skip(config: "Config", name: str, *, json: bool) -> None:
-    from halflife.cli import show
-    from halflife.core.wording import count
     from halflife.engine import bootstrap
 
     with bootstrap.writing(config) as store:
@@ -144,8 +136,6 @@ def _retry(config: "Config", name: str, *, json: bool) -> bool:
     """Deliver failed changes again; return whether something is still wrong."""
     import asyncio
 
-    from halflife.cli import show
-    from halflife.core.wording import count
     from halflife.engine import bootstrap, deliveries
 
     with bootstrap.writing(config) as store:

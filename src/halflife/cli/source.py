@@ -1,12 +1,15 @@
 """The verb that manages sources: source."""
 
+import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from halflife.cli import show
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, Json
+from halflife.cli.options import ConfigPath, Json, read_settings
+from halflife.core.errors import UsageError
 
 if TYPE_CHECKING:
     from halflife.config import Config
@@ -58,9 +61,6 @@ def source(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """List, rename, remove or reset sources, in settings and state together."""
-    from halflife.config import Config
-    from halflife.core.errors import UsageError
-
     given = names or []
     wanted = {Action.LIST: 0, Action.RENAME: 2}.get(what, 1)
     if len(given) != wanted:
@@ -70,7 +70,7 @@ def source(  # noqa: PLR0913  (each is an option)
         raise UsageError(f"--data has no meaning with source {what}")
     if form is not None and (what is not Action.LIST or json):
         raise UsageError("--format has a meaning only with source list, without --json")
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     if form is not None:
         _export(settings, form)
     elif what is Action.LIST:
@@ -85,8 +85,6 @@ def source(  # noqa: PLR0913  (each is an option)
 
 def _export(config: "Config", form: str) -> None:
     """Write the addresses of all sources in the format of other programs."""
-    import sys
-
     from halflife.cli import watchlists
 
     sys.stdout.write(watchlists.export_text(config, form))
@@ -94,8 +92,6 @@ def _export(config: "Config", form: str) -> None:
 
 def _list(config: "Config", *, json: bool) -> None:
     """Print what each source owns, and where sources overlap."""
-    from halflife.cli import show
-
     owned, overlaps = _read(config)
     rows = _rows(config, owned)
     if json:
@@ -140,7 +136,6 @@ def _rows(
 
 
 def _rename(config: "Config", old: str, new: str, *, yes: bool, json: bool) -> None:
-    from halflife.cli import show
     from halflife.engine import bootstrap, ownership
 
     names = {source.name for source in config.source}
@@ -154,7 +149,6 @@ def _rename(config: "Config", old: str, new: str, *, yes: bool, json: bool) -> N
 
 
 def _remove(config: "Config", name: str, *, data: bool, yes: bool, json: bool) -> None:
-    from halflife.cli import show
     from halflife.engine import bootstrap, ownership
 
     what = " and forget all that was observed" if data else ""
@@ -175,7 +169,6 @@ def _remove(config: "Config", name: str, *, data: bool, yes: bool, json: bool) -
 
 
 def _reset(config: "Config", name: str, *, yes: bool, json: bool) -> None:
-    from halflife.cli import show
     from halflife.engine import bootstrap, ownership
 
     _confirm(f"forget all that was observed of {name}?", yes=yes)
@@ -194,10 +187,6 @@ def _size(owned: "SourceHoldings") -> str:
 
 def _confirm(question: str, *, yes: bool) -> None:
     """Ask the user to confirm; without a terminal --yes is needed."""
-    import sys
-
-    from halflife.core.errors import UsageError
-
     if yes:
         return
     if not sys.stdin.isatty():

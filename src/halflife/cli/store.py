@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from halflife.cli import show
 from halflife.cli.app import app
 from halflife.cli.options import Json
 
@@ -30,7 +31,6 @@ To = Annotated[
 @app.command()
 def store(what: What, source: From, target: To, *, json: Json = False) -> None:
     """Copy a store between SQLite and PostgreSQL, and check it on both sides."""
-    from halflife.cli import show
     from halflife.core.store_address import is_address
     from halflife.engine import bootstrap
     from halflife.stores import location

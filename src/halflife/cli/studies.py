@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from halflife.cli import show
 from halflife.cli.app import app
 from halflife.cli.options import ConfigPath, Json
+from halflife.cli.words import comma_list, positive
+from halflife.core.errors import UsageError
 from halflife.core.wording import count
 
 if TYPE_CHECKING:
@@ -200,7 +203,6 @@ class ServiceReplay:
 
     def names(self, recordings: Sequence["RecordedSource"]) -> list[str]:
         """Return the policies to compare; the usual ones if none are named."""
-        from halflife.cli.words import comma_list
         from halflife.replay.contest import DEFAULT, known_policies
 
         known = known_policies(recordings)
@@ -220,8 +222,6 @@ class ServiceReplay:
         usual: Sequence[float] | None = None,
     ) -> None:
         """Replay the service on recordings under each policy; print the scores."""
-        from halflife.cli import show
-        from halflife.cli.words import comma_list, positive
         from halflife.replay.contest import ContestRules, contest
 
         given = [positive("--budgets", word) for word in comma_list(self.budgets)]
@@ -255,9 +255,7 @@ def _troubles(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _replay_store(path: Path | None, service: ServiceReplay) -> None:
     """Score policies on the observations of the user's store, all kinds together."""
-    from halflife.cli.words import comma_list
     from halflife.config import Config
-    from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
     from halflife.replay.own_store import recorded_sources
 
@@ -272,7 +270,6 @@ def _replay_store(path: Path | None, service: ServiceReplay) -> None:
 
 def _replay_folder(path: Path, service: ServiceReplay) -> None:
     """Score policies on the histories of a folder, all kinds together."""
-    from halflife.cli.words import comma_list
     from halflife.replay.folder import recorded_in
 
     days = service.days or FOLDER_DAYS
@@ -290,7 +287,6 @@ def _uses_service(
     options and the oracle that only the replay on columns has.
     """
     from halflife.bench.league import ORACLE
-    from halflife.cli.words import comma_list
     from halflife.recordings.parquet import read_table
 
     if not path.is_dir() or service.is_picked:
@@ -308,8 +304,6 @@ def _uses_own_store(given: Sequence[Path | None], *, store: bool) -> bool:
 
     Raise ``UsageError`` unless exactly one is named.
     """
-    from halflife.core.errors import UsageError
-
     named = sum(path is not None for path in given)
     if named != 1 and not (store and not named):
         raise UsageError(
@@ -328,7 +322,6 @@ def _query_replay(
     seeds: int,
 ) -> "QueryReplay":
     from halflife.cli.queries import QueryReplay
-    from halflife.cli.words import comma_list
 
     names = [] if policies == RIVALS else comma_list(policies)
     return QueryReplay(folder, comma_list(columns), names, *when, page_size, seeds)
@@ -349,7 +342,6 @@ def _rules(
 ) -> "LeagueRules":
     """Return the rules of a replay of pages."""
     from halflife.bench import league
-    from halflife.cli.words import comma_list, positive
 
     shares = [positive("--budgets", word) for word in comma_list(budgets)]
     usual = league.TICKS if of_pages else 4
@@ -362,7 +354,6 @@ def _replay_queries(
 ) -> None:
     """Score query policies on a source that only answers queries."""
     from halflife.cli import queries
-    from halflife.cli.words import comma_list, positive
 
     if new:
         queries.replay_new(task, json=json)
@@ -382,8 +373,6 @@ def _replay_pages(
 ) -> None:
     """Score policies on a recording of pages; with ``quarter``, 25 % is warm-up."""
     from halflife.bench import league
-    from halflife.cli import show
-    from halflife.cli.words import comma_list
     from halflife.recordings import histories
 
     names = league.all_policies() if policies == "all" else comma_list(policies)
@@ -403,9 +392,6 @@ def _replay_pages(
 def _replay_texts(path: Path, policies: str, every: str, *, json: bool) -> None:
     """Score rules for summaries on recorded text databases."""
     from halflife.bench import textviews
-    from halflife.cli import show
-    from halflife.cli.words import comma_list, positive
-    from halflife.core.errors import UsageError
     from halflife.policies.texts.names import RULES
 
     usual = textviews.POLICIES if policies == RIVALS else comma_list(policies)
@@ -425,8 +411,6 @@ def _replay_texts(path: Path, policies: str, every: str, *, json: bool) -> None:
 def _replay_set(history: "Collection", *, json: bool) -> None:
     """Score schedules on the later part of a set source's history."""
     from halflife.bench.setpolicies import FEWEST, schedules
-    from halflife.cli import show
-    from halflife.core.errors import UsageError
 
     if history.looks.size < FEWEST:
         raise UsageError(
@@ -461,8 +445,6 @@ def bench(
 ) -> None:
     """Measure how fast and how exactly requests are allocated to many pages."""
     from halflife.bench import allocate, out_of_core as files
-    from halflife.cli import show
-    from halflife.core.errors import UsageError
 
     if name != "allocate":
         raise UsageError(f"no bench is named {name!r}; there is allocate")

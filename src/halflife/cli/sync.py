@@ -1,12 +1,15 @@
 """The verb that fetches once: sync."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from halflife.cli import exits, show
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, DryRun, Json, Sources
+from halflife.cli.options import ConfigPath, DryRun, Json, Sources, read_settings
+from halflife.core.errors import UsageError
 from halflife.core.wording import count
 
 if TYPE_CHECKING:
@@ -52,10 +55,9 @@ def sync(  # noqa: PLR0913  (each is an option)
 ) -> None:
     """Spend the available requests on the fetches that gain most."""
     from halflife.cli import inspect
-    from halflife.config import Config
     from halflife.engine import once
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     if accept is not None or keep is not None:
         _decide(settings, accept, keep, json=json)
         return
@@ -95,9 +97,6 @@ async def _sync(
     quiet: bool,
 ) -> "tuple[list[Report], int, SyncChanges]":
     """Fetch sources once; return their reports, a signal's code, and the changes."""
-    from dataclasses import replace
-
-    from halflife.cli import show
     from halflife.engine import bootstrap, once
     from halflife.engine.signals import Stop
 
@@ -122,8 +121,6 @@ class SyncChanges:
     @classmethod
     def since(cls, store: "Store", after: int, names: "Sequence[str]") -> "SyncChanges":
         """Return the changes written after a sequence number."""
-        from itertools import islice
-
         from halflife.engine import change_feed
 
         changes = change_feed.read(store, after, names)
@@ -132,7 +129,6 @@ class SyncChanges:
 
     def rows(self) -> dict[str, object]:
         """Return the changes as plain values, for JSON."""
-        from halflife.cli import show
         from halflife.engine import change_feed
 
         rows = [change_feed.row(c, show.date(c.at)) for c in self.first]
@@ -146,8 +142,6 @@ class SyncChanges:
 
 
 def _print(reports: "Sequence[Report]", changes: SyncChanges, *, json: bool) -> None:
-    from halflife.cli import show
-
     for report in reports:
         if report.note:
             show.note(show.plain(report.note))
@@ -180,7 +174,6 @@ def _answer(reports: "Sequence[Report]") -> dict[str, object]:
 
 def _end(code: int, reports: "Sequence[Report]") -> None:
     """Exit with the code of the outcome; return if all is well."""
-    from halflife.cli import exits, show
     from halflife.engine import held_answers
 
     failed = False
@@ -209,8 +202,6 @@ def _end_if_held(config: "Config", chosen: "Sequence[SourceConfig]") -> None:
 
 def _decide(config: "Config", what: str | None, run: int | None, *, json: bool) -> None:
     """Accept or reject a held answer."""
-    from halflife.cli import show
-    from halflife.core.errors import UsageError
     from halflife.engine import bootstrap, held_answers
 
     if what is not None and run is not None:
@@ -225,8 +216,6 @@ def _decide(config: "Config", what: str | None, run: int | None, *, json: bool) 
 
 def _accept(config: "Config", what: str, *, json: bool) -> None:
     """Accept a held answer, or that a group has gone."""
-    from halflife.cli import show
-    from halflife.core.errors import UsageError
     from halflife.engine import bootstrap, held_answers
 
     name, equals, group = what.partition("=")
@@ -245,8 +234,6 @@ def _accept(config: "Config", what: str, *, json: bool) -> None:
 
 def _warn(words: str) -> None:
     """Write a warning to stderr."""
-    from halflife.cli import show
-
     show.note(show.plain(f"halflife: {words}"))
 
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from halflife.cli import exits, show
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, Json, Sources
+from halflife.cli.options import ConfigPath, Json, Sources, read_settings
+from halflife.core.errors import UsageError
 from halflife.core.wording import span
 from halflife.kinds.search import audit, runner, selection
 
@@ -62,10 +64,7 @@ def summarize(  # noqa: PLR0913  (each is an option)
     """Sample databases that can be searched; store the frequencies of their words."""
     import asyncio
 
-    from halflife.cli import exits, show
-    from halflife.config import Config
-
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     chosen = runner.databases(settings, sources)
     wish = runner.SummaryWish(method, documents, snippets, dictionary, probes)
     results, stop = asyncio.run(
@@ -91,7 +90,6 @@ async def _summarize(
     json: bool,
 ) -> "tuple[list[runner.SamplingOutcome], Stop]":
     """Summarise one database after the other, as far as the budget goes."""
-    from halflife.cli import show
     from halflife.cli.in_turn import in_turn
     from halflife.engine import bootstrap
     from halflife.engine.signals import Stop
@@ -137,12 +135,9 @@ def select(
     json: Json = False,
 ) -> None:
     """Rank databases for a query by their summaries; sends nothing."""
-    from halflife.cli import show
-    from halflife.config import Config
-    from halflife.core.errors import UsageError
     from halflife.engine import bootstrap
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     selection.check_method(method)
     chosen = runner.databases(settings)
     now, words = bootstrap.clock(), " ".join(query)

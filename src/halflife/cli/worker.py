@@ -1,13 +1,18 @@
 """The verbs of several workers on one store: worker, pause, resume, drain."""
 
+import os
+import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from halflife.cli import show
 from halflife.cli.app import app
-from halflife.cli.options import ConfigPath, Json
+from halflife.cli.options import ConfigPath, Json, read_settings
 from halflife.cli.run import Port, run_watched
+from halflife.core.errors import UsageError
 
 if TYPE_CHECKING:
     from halflife.config import Config
@@ -57,10 +62,8 @@ def worker(  # noqa: PLR0913  (options of the command line)
 ) -> None:
     """Share the work with other workers on one PostgreSQL store."""
     import asyncio
-    import os
 
     from halflife.config import Config
-    from halflife.core.errors import UsageError
     from halflife.core.store_address import is_address
     from halflife.engine.fleet.worker import WorkerTerms
 
@@ -83,8 +86,6 @@ def _settings_of(project: Path | None) -> Path | None:
 
 def _seconds(text: str | None) -> float | None:
     """Return a time such as 90s, 10m or 2h in seconds."""
-    from halflife.core.errors import UsageError
-
     if text is None:
         return None
     number, unit = text[:-1], text[-1:]
@@ -102,10 +103,6 @@ async def _work(
     config: "Config", terms: "WorkerTerms", port: int | None, *, json: bool
 ) -> int:
     """Work until told to stop; return the exit code."""
-    import sys
-    from functools import partial
-
-    from halflife.cli import show
     from halflife.engine import bootstrap, logs, state_record
     from halflife.engine.fleet.planner import PlannerTerms
     from halflife.engine.fleet.worker import ENDED
@@ -174,12 +171,10 @@ def drain(*, config: ConfigPath = None, json: Json = False) -> None:
 
 
 def _say(state: str, config: Path | None, *, json: bool) -> None:
-    from halflife.cli import show
-    from halflife.config import Config
     from halflife.engine import bootstrap, control
     from halflife.stores import location
 
-    settings = Config.load(Config.find(config))
+    settings = read_settings(config)
     with location.open_store(settings.store_place, create=True) as store:
         before = control.set_state(store, state, bootstrap.clock())
     if json:

@@ -1,15 +1,20 @@
 """The verb that makes and serves test worlds for crawlers: world."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from halflife.cli import show
 from halflife.cli.app import app
 from halflife.cli.options import Json
+from halflife.cli.words import comma_list
+from halflife.core.errors import UsageError
 
 if TYPE_CHECKING:
     from halflife.worlds.server import World
@@ -74,8 +79,6 @@ def world(  # noqa: PLR0913  (each is an option)
     json: Json = False,
 ) -> None:
     """Make a world of realistic histories, serve one to crawlers, score them."""
-    from halflife.cli.words import comma_list
-
     given = names or []
     if what is WorldAction.MAKE:
         _make(given, out, seed, size, json=json)
@@ -93,8 +96,6 @@ def world(  # noqa: PLR0913  (each is an option)
 def _make(
     kinds: list[str], out: Path | None, seed: int, size: float, *, json: bool
 ) -> None:
-    from halflife.cli import show
-    from halflife.core.errors import UsageError
     from halflife.worlds.make import make
 
     if out is None:
@@ -125,10 +126,6 @@ def _folder(given: list[str], seed: int, size: float) -> Iterator[Path]:
 
 def _serve(opened: "World", port: int) -> None:
     """Serve a world until it is interrupted."""
-    import threading
-
-    from halflife.cli import show
-
     with opened.served(port) as desk:
         show.say(f"the desk: {desk}/world.json (also /clock, /score, /halflife.toml)")
         for source, origin in zip(opened.sources, opened.origins[1:], strict=True):
@@ -142,9 +139,6 @@ def _serve(opened: "World", port: int) -> None:
 
 def _score(given: list[str], *, json: bool) -> None:
     """Print how fresh the clients of a served world are."""
-    from halflife.cli import show
-    from halflife.core.errors import UsageError
-
     if len(given) != 1:
         raise UsageError("world score asks one desk: halflife world score URL")
     score = _fetch_json(given[0].rstrip("/") + "/score")
@@ -158,10 +152,7 @@ def _score(given: list[str], *, json: bool) -> None:
 def _fetch_json(url: str) -> dict[str, Any]:
     """Return the JSON answer of a desk."""
     import urllib.request
-    from json import loads
     from urllib.error import URLError
-
-    from halflife.core.errors import UsageError
 
     if not url.startswith(("http://127.", "http://localhost")):
         raise UsageError(f"{url}: a world is served on loopback, as http://127.0.0.1")

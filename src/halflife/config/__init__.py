@@ -31,6 +31,7 @@ from halflife.config.source import SourceConfig
 from halflife.config.values import MOST_REQUESTS, FromEnv, Line, Secret, SettingsTable
 from halflife.core.errors import ConfigError, UsageError
 from halflife.core.store_address import PostgresAddress, is_address
+from halflife.core.wording import one_line
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -257,7 +258,7 @@ def _brief(error: Exception) -> str:
     """Return a parse error as one short line."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    return " ".join(str(error).partition(";")[0].split())[:200]
+    return one_line(str(error).partition(";")[0])
 
 
 def _read(path: Path) -> str:

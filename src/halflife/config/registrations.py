@@ -1,5 +1,9 @@
-"""Entry points that packages register: a name in a group belongs to one package."""
+"""Entry points that packages register: a name in a group belongs to one package.
 
+Kinds, sinks and policies are found by them.
+"""
+
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from halflife.core.errors import ConfigError
@@ -32,3 +36,25 @@ def only_entry_point(points: "tuple[EntryPoint, ...]") -> "EntryPoint":
 def package_of(point: "EntryPoint") -> str:
     """Return the name of the package of an entry point, as messages show it."""
     return f"the package {point.dist.name}" if point.dist else "a plug-in"
+
+
+def check_policies(kind: str, group: str, most: int, names: Sequence[str]) -> None:
+    """Raise ``ValueError`` unless a source of this kind may name these policies."""
+    if not names:
+        return
+    if not group:
+        raise ValueError(f"a source of kind {kind!r} has no policies to choose from")
+    known = registered(group)
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"no policy of kind {kind!r} is named {name!r}; "
+                f"known policies: {', '.join(sorted(known))}"
+            )
+        try:
+            only_entry_point(known[name])
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+    if len(names) > most:
+        allowed = "one policy" if most == 1 else f"{most} policies"
+        raise ValueError(f"a source of kind {kind!r} names {allowed} at most")

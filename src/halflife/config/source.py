@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from halflife.config.credentials import Auth, ClientAuth, ProxyConfig
-from halflife.config.policy_names import check_policies
+from halflife.config.registrations import check_policies
 from halflife.config.targets import Hours, Span, Targets
 from halflife.config.values import (
     MOST_REQUESTS,
@@ -247,12 +247,12 @@ class SourceConfig(SettingsTable):
 
     @property
     def soonest(self) -> float:
-        """Days between two looks, at least."""
+        """Days between two fetches, at least."""
         return days_of(self.min_interval) if self.min_interval else 0.0
 
     @property
     def latest(self) -> float:
-        """Days between two looks, at most."""
+        """Days between two fetches, at most."""
         return days_of(self.max_interval) if self.max_interval else inf
 
     @property
@@ -267,14 +267,14 @@ class SourceConfig(SettingsTable):
         return bool(self.headers or self.parameters or self.auth or self.cookies)
 
     def secrets(self) -> dict[str, Secret]:
-        """Return the headers to send, with the environment and files looked up."""
+        """Return the headers to send, secrets read from the environment and files."""
         found = {name: self._header(name) for name in self.headers}
         if self.auth and not isinstance(self.auth, ClientAuth):
             found["Authorization"] = Secret(self.auth.header(f"source {self.name}"))
         return found
 
     def secret_parameters(self) -> dict[str, Secret]:
-        """Return the secret parameters, with the environment and files looked up."""
+        """Return the secret parameters, read from the environment and files."""
         given = self.parameters.items()
         return {
             name: value_of(value, f"source {self.name}: parameter {name}")

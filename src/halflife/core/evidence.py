@@ -44,7 +44,7 @@ Derived = TypeVar("Derived")
 APART = 1.0 / 24.0  # days between claims that count as two hints
 MOST_HINTS = 32  # of one kind since an observation; more do not matter
 LONGEST = 3650.0  # days; a longer gap was made by a clock that was wrong
-_ABSENT, _HINT = int(Seen.ABSENT), int(Seen.HINT)  # enums are slow to look up
+_ABSENT, _HINT = int(Seen.ABSENT), int(Seen.HINT)  # reading an enum member is slow
 NEVER: int = -1  # the ``seen`` of an item that was never observed
 
 _BLANK: dict[str, tuple[type[np.generic], object]] = {
@@ -349,24 +349,24 @@ class Evidence:
             self._derived[make] = make(self)
         return cast("Derived", self._derived[make])
 
-    def weigh(self, looks: Observations) -> Fold:
+    def weigh(self, batch: Observations) -> Fold:
         """Return what the observations add, in their order, and change nothing yet.
 
         Hints are not observations: they only add to the counts. Every item must be
             known.
         """
-        rows = self._places.rows(looks.keys)
+        rows = self._places.rows(batch.keys)
         if rows.min(initial=0) < 0:
-            raise KeyError(looks.keys[int(np.argmin(rows))])
-        news = looks.seen != _HINT
+            raise KeyError(batch.keys[int(np.argmin(rows))])
+        news = batch.seen != _HINT
         if not news.all():
-            before = self._claimed(rows)[hint_kinds(looks), np.arange(rows.size)]
-            news |= claimed_times(looks) > before
+            before = self._claimed(rows)[hint_kinds(batch), np.arange(rows.size)]
+            news |= claimed_times(batch) > before
         if not news.all():
-            looks, rows = looks.take(np.flatnonzero(news).tolist()), rows[news]
-        if rows.size > 1 and len(set(looks.keys)) < rows.size:
-            return self._weigh_in_turns(looks, np.unique(rows))
-        return self._weigh_once(looks, rows)
+            batch, rows = batch.take(np.flatnonzero(news).tolist()), rows[news]
+        if rows.size > 1 and len(set(batch.keys)) < rows.size:
+            return self._weigh_in_turns(batch, np.unique(rows))
+        return self._weigh_once(batch, rows)
 
     def take(self, fold: Fold) -> None:
         """Make a fold part of the evidence."""
@@ -381,12 +381,12 @@ class Evidence:
             hinted = fold.hinted_changed, fold.hinted_tally, fold.hinted_hints
             self._hinted.add(HintedGaps(fold.hinted_item, length, *hinted))
 
-    def _weigh_once(self, looks: Observations, rows: Ints) -> Fold:
+    def _weigh_once(self, batch: Observations, rows: Ints) -> Fold:
         """Weigh observations of different items, at these ``rows``."""
-        good, hint = looks.seen <= _ABSENT, looks.seen == _HINT
-        last, at, last_seen = self.last_at[rows], looks.at, self.seen[rows]
-        digest, seen_digest = self.digest.data[rows], self.digest.pack(looks.digest)
-        differs = (digest != seen_digest) | (last_seen != looks.seen)
+        good, hint = batch.seen <= _ABSENT, batch.seen == _HINT
+        last, at, last_seen = self.last_at[rows], batch.at, self.seen[rows]
+        digest, seen_digest = self.digest.data[rows], self.digest.pack(batch.digest)
+        differs = (digest != seen_digest) | (last_seen != batch.seen)
         # After the clock was set the time between observations is unknown.
         is_gap = good & (at > last) & (at - last <= LONGEST)
         gap = np.where(is_gap, at - last, 0.0)
@@ -394,7 +394,7 @@ class Evidence:
         timed = changed & (gap > 0)
         row, number, tally = tally_by_class(np.flatnonzero(timed), gap[timed])
         quiet = np.where(changed, 0.0, gap)
-        hints, claimed = self._claims(looks, rows)
+        hints, claimed = self._claims(batch, rows)
         had = self.hints[rows]
         after = np.flatnonzero((had > 0) & (gap > 0))
         hinted, hinted_number, hinted_tally = tally_by_class(after, gap[after])
@@ -406,7 +406,7 @@ class Evidence:
             looks=self.looks[rows] + good,
             changes=self.changes[rows] + changed,
             quiet=self.quiet[rows] + quiet,
-            seen=np.where(good, looks.seen, last_seen),
+            seen=np.where(good, batch.seen, last_seen),
             changed=np.where(good, changed, self.changed[rows]),
             hints=hints,
             **claimed,
@@ -427,11 +427,11 @@ class Evidence:
         return np.stack([getattr(self, name)[rows] for name in CLAIMED])
 
     def _claims(
-        self, looks: Observations, rows: Ints
+        self, batch: Observations, rows: Ints
     ) -> tuple[Ints, dict[str, Floats]]:
         """Return the hints that count after observations, and the latest claims."""
-        good = looks.seen <= _ABSENT
-        claim, kind = claimed_times(looks), hint_kinds(looks)
+        good = batch.seen <= _ABSENT
+        claim, kind = claimed_times(batch), hint_kinds(batch)
         all_before, every = self._claimed(rows), np.arange(rows.size)
         before, had = all_before[kind, every], by_kind(self.hints[rows])[kind, every]
         until = np.where(claim == np.floor(claim), claim + 1.0, claim)
@@ -443,14 +443,14 @@ class Evidence:
         hints = np.where(good, 0, self.hints[rows] + more)
         return hints, dict(zip(CLAIMED, all_before, strict=True))
 
-    def _weigh_in_turns(self, looks: Observations, touched: Ints) -> Fold:
+    def _weigh_in_turns(self, batch: Observations, touched: Ints) -> Fold:
         """Weigh observations that may repeat items, on a copy of the items touched."""
         copy = Evidence.of(Item(self.keys[row]) for row in touched)
         for name in FOLDED:
             copy._room[name][:] = self._room[name][touched]  # noqa: SLF001
         copy._long = copy.digest.long = self._long  # noqa: SLF001
         folds = []
-        for turn in rounds(looks):
+        for turn in rounds(batch):
             folds.append(copy.weigh(turn))
             copy.take(folds[-1])
         quiet = np.zeros(touched.size)

@@ -108,8 +108,8 @@ class Collection:
         Later observations are left out: spells that began later are missing, and those
             that had not been missed by then have no end.
         """
-        looks = self.looks[: np.searchsorted(self.looks, now, side="right")]
-        latest = looks[-1] if looks.size else -np.inf
+        observed = self.looks[: np.searchsorted(self.looks, now, side="right")]
+        latest = observed[-1] if observed.size else -np.inf
         kept = np.flatnonzero(self.lives.first_seen <= latest)
         lives = self.lives.take(kept)
         row = np.full(len(self.lives), -1, dtype=np.intp)
@@ -117,7 +117,7 @@ class Collection:
         seen = (self.changed_at <= latest) & (row[self.changed] >= 0)
         return replace(
             self,
-            looks=looks,
+            looks=observed,
             lives=replace(
                 lives,
                 last_seen=np.minimum(lives.last_seen, latest),

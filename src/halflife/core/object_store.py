@@ -48,7 +48,7 @@ class Listing:
         absent: Objects known to be absent though the listing is not complete: a query
             that they would match was read to its end.
         keyless: The number of records left out because they had no key.
-        blank: Whether nothing in the answer looked like a record, so that it may not be
+        blank: Whether nothing in the answer resembled a record, so that it may not be
             the listing at all.
         newer: Whether it has exactly the records newer than the previous listing; it is
             not complete then.
@@ -165,10 +165,10 @@ class Register:
 
         One value for each complete snapshot but the first.
         """
-        looks = [s for s in self.snapshots if s.valid and s.complete]
-        held = np.array([s.n for s in looks[:-1]], dtype=np.intp)
-        missing = np.array([s.missing for s in looks[1:]], dtype=np.intp)
-        return held, missing, np.diff([s.at for s in looks])
+        fetched = [s for s in self.snapshots if s.valid and s.complete]
+        held = np.array([s.n for s in fetched[:-1]], dtype=np.intp)
+        missing = np.array([s.missing for s in fetched[1:]], dtype=np.intp)
+        return held, missing, np.diff([s.at for s in fetched])
 
     @classmethod
     def of(cls, collection: Collection) -> Self:
@@ -224,12 +224,12 @@ def _plain(values: Values) -> list[Scalar]:
 
 
 def _snapshots(collection: Collection) -> list[Snapshot]:
-    looks, lives = collection.looks, collection.lives
-    appeared = np.searchsorted(np.sort(lives.first_seen), looks, side="right")
-    disappeared = np.searchsorted(np.sort(lives.last_seen), looks, side="left")
+    fetched, lives = collection.looks, collection.lives
+    appeared = np.searchsorted(np.sort(lives.first_seen), fetched, side="right")
+    disappeared = np.searchsorted(np.sort(lives.last_seen), fetched, side="left")
     ends = np.sort(lives.gone_by)
-    gone = np.diff(np.searchsorted(ends, looks, side="right"), prepend=0)
-    counts = (looks.tolist(), (appeared - disappeared).tolist(), gone.tolist())
+    gone = np.diff(np.searchsorted(ends, fetched, side="right"), prepend=0)
+    counts = (fetched.tolist(), (appeared - disappeared).tolist(), gone.tolist())
     return [Snapshot(*row) for row in zip(*counts, strict=True)]
 
 

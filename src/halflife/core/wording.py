@@ -1,9 +1,11 @@
-"""The text of numbers, counts and durations, the same everywhere."""
+"""The text of numbers, counts, times and remote text, the same everywhere."""
 
 import math
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 LEAST = 1e-6  # smaller values are shown as "<0.000001"
+LONGEST_REASON = 200  # characters of a library's error text
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -50,6 +52,43 @@ def span(days: float) -> str:
         if days >= 1.5 * unit or (name == "min" and days >= unit):
             return f"{number(days / unit, 2)} {name}"
     return f"{days * 86400:.0f} s"
+
+
+def date(days: float | None) -> str | None:
+    """Return a time in days since the epoch as ISO 8601 in UTC; None if it is none.
+
+    >>> date(19722.75), date(math.inf)
+    ('2023-12-31T18:00:00Z', None)
+    """
+    if days is None or not math.isfinite(days):
+        return None
+    moment = datetime.fromtimestamp(round(days * 86400), tz=UTC)
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def plain(text: object) -> str:
+    r"""Return remote text as one line that a terminal cannot take for commands.
+
+    Control characters, escape sequences, marks of writing direction and other
+    invisible characters are dropped; line breaks and tabs become spaces. A page
+    escapes the rest, so that no text is taken for markup.
+
+    >>> plain("a\tb\x1b]0;title\x07 \u202efdp.exe")
+    'a b]0;title fdp.exe'
+    """
+    line = str(text)
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else " " if c.isspace() else "" for c in line)
+
+
+def one_line(error: object) -> str:
+    r"""Return the text of an error in one short line.
+
+    >>> one_line(ValueError("not\n  a number"))
+    'not a number'
+    """
+    return " ".join(str(error).split())[:LONGEST_REASON]
 
 
 def finite(value: object) -> object:

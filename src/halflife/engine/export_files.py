@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from halflife.core.errors import UsageError
 from halflife.core.observation import Content
+from halflife.core.wording import date
 from halflife.engine import export_rows
 from halflife.engine.export_rows import ExportSelection
 from halflife.stores import Store
@@ -90,7 +91,7 @@ def _csv(store: Store, wanted: ExportSelection, put: Write) -> int:
     buffer = io.StringIO()
     table = csv.writer(buffer, lineterminator="\n")
     table.writerow([*head, *(export_rows.column_name(name, head) for name in names)])
-    rows, n = export_rows.flat(store, wanted, export_rows.date, list(names)), 0
+    rows, n = export_rows.flat(store, wanted, date, list(names)), 0
     while batch := list(islice(rows, _LINES)):
         for place in odd:
             for row in batch:
@@ -126,7 +127,7 @@ def _warc(store: Store, wanted: ExportSelection, file: BinaryIO) -> int:
     for page in export_rows.pages(store, wanted):
         if page.body is not None:
             content = Content(page.media_type, page.body, page.head)
-            archive.add(page.key, export_rows.date(page.begins) or "", content)
+            archive.add(page.key, date(page.begins) or "", content)
             n += 1
     return n
 
@@ -160,7 +161,7 @@ def _files(
     for page in export_rows.pages(store, wanted):
         if page.body is None:
             continue
-        begins, ends = export_rows.date(page.begins), export_rows.date(page.ends)
+        begins, ends = date(page.begins), date(page.ends)
         about = {"key": page.key, first: begins, last: ends, "digest": page.digest}
         ending = mimetypes.guess_extension(page.media_type or "") or ".bin"
         mark = str(begins) if wanted.history else ""

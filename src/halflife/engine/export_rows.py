@@ -3,11 +3,11 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 from halflife.core.errors import UsageError
+from halflife.core.wording import date
 from halflife.stores import Store
 from halflife.stores.holdings import PageRow, RecordRow
 
@@ -148,14 +148,6 @@ class ShownTimes(dict[float | None, Any]):
 def _head(row: RecordRow | PageRow, wanted: ExportSelection) -> dict[str, Any]:
     first, last = wanted.times
     return {"key": row.key, first: date(row.begins), last: date(row.ends)}
-
-
-def date(days: float | None) -> str | None:
-    """Return a time in days since the epoch as ISO 8601, UTC; None stays None."""
-    if days is None:
-        return None
-    moment = datetime.fromtimestamp(round(days * 86400), tz=UTC)
-    return moment.isoformat().replace("+00:00", "Z")
 
 
 def text_of(page: PageRow) -> str | None:

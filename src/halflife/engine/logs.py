@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import IO
 
-from halflife.core.wording import number
+from halflife.core.wording import number, plain
 
 NAME = "halflife"
 _FIELDS = "halflife_fields"
@@ -141,6 +141,4 @@ def _plain(value: object) -> object:
 
 def _text(value: object) -> str:
     """Return a value as text without control characters, which a terminal may obey."""
-    text = f"{number(value, 4)}" if isinstance(value, float) else str(value)
-    kept = (c if c.isprintable() else " " if c.isspace() else "" for c in text)
-    return "".join(kept)
+    return plain(number(value, 4) if isinstance(value, float) else value)

@@ -8,7 +8,7 @@ from typing import Any
 from halflife.core.errors import UsageError
 from halflife.core.observation import Content
 from halflife.core.text_diff import by_words, unified
-from halflife.engine.export_rows import date
+from halflife.core.wording import date
 from halflife.stores import Store
 from halflife.stores.record_changes import field_changes
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from halflife.core.errors import ExecutorError, UsageError
 from halflife.core.executor import Part, Result
+from halflife.core.wording import one_line
 from halflife.executors.local import InProcess
 
 AHEAD = 4  # parts submitted for each worker before the first result is taken
@@ -61,9 +62,9 @@ class RayCluster(InProcess):
         except errors.RayTaskError as error:
             if not isinstance(error.cause, errors.RayError):
                 raise error.cause from None
-            reason = _brief(error.cause)
+            reason = one_line(error.cause)
         except errors.RayError as error:
-            reason = _brief(error)
+            reason = one_line(error)
         raise ExecutorError(f"Ray lost a part of the work: {reason}")
 
     def close(self) -> None:
@@ -95,9 +96,4 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:  # noq
             ray.init(address, **quiet)
     except (ConnectionError, RuntimeError, OSError, ValueError) as error:
         where = address or "on this machine"
-        raise ExecutorError(f"cannot reach Ray {where}: {_brief(error)}") from None
-
-
-def _brief(error: Exception) -> str:
-    """Return the message of an error in one line."""
-    return " ".join(str(error).split())[:200]
+        raise ExecutorError(f"cannot reach Ray {where}: {one_line(error)}") from None

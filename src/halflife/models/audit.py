@@ -90,7 +90,7 @@ def share_bounds(hits: float, size: float, confidence: float) -> tuple[float, fl
 
 
 def pooled_share(
-    found: Floats, looks: Floats, *, confidence: float = 0.95, alike: bool = False
+    found: Floats, checks: Floats, *, confidence: float = 0.95, alike: bool = False
 ) -> Interval:
     """Return the share found by several audits together, with its interval.
 
@@ -104,11 +104,11 @@ def pooled_share(
     >>> tuple(round(x, 3) for x in pooled_share(found, checks))
     (0.75, 0.349, 0.968)
     """
-    n, m = float(looks.sum()), found.size
+    n, m = float(checks.sum()), found.size
     if not n > 0:
         return Interval(0.5, 0.0, 1.0)
-    share = min(float(looks @ found / n), 1.0)
-    spread = float(np.sum((looks * (found - share)) ** 2)) / n**2
+    share = min(float(checks @ found / n), 1.0)
+    spread = float(np.sum((checks * (found - share)) ** 2)) / n**2
     size = n
     if alike and (m < 3 or spread <= 0.0):
         size = min(n, float(m))

@@ -60,13 +60,13 @@ class Census:
     @classmethod
     def of(cls, collection: Collection) -> "Census":
         """Return the census of a collection, without spells between two snapshots."""
-        lives, looks = collection.lives, collection.looks
-        start = np.searchsorted(looks, lives.first_seen, side="left")
-        stop = np.searchsorted(looks, lives.last_seen, side="right") - 1
+        lives, observed = collection.lives, collection.looks
+        start = np.searchsorted(observed, lives.first_seen, side="left")
+        stop = np.searchsorted(observed, lives.last_seen, side="right") - 1
         seen = np.flatnonzero(stop >= start)
         start, stop = start[seen], stop[seen]
         spell, again = _returns(lives.object[seen], start)
-        return cls(looks, start, stop, spell, again)
+        return cls(observed, start, stop, spell, again)
 
     @cached_property
     def size(self) -> Ints:

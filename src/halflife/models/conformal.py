@@ -34,16 +34,16 @@ _NEAR = np.array([0.4, 0.6])  # their mean is a calmer median
 
 @dataclass(frozen=True)
 class Scored:
-    """Forecasts of one measure at one horizon from every look, and what came true.
+    """Forecasts of one measure at one horizon from every snapshot, with outcomes.
 
     Attributes:
-        guess: The loss forecast at each look.
+        guess: The loss forecast at each snapshot.
         found: The loss that came true; read only where ``known``.
-        size: Objects held at each look, at least 1.
-        later: The look that told; -1 where none did.
-        cycle: How many looks go into one horizon, at least 1: so many forecasts in
-            a row share most of their outcome and count as one.
-        first: The first look whose forecast counts.
+        size: Objects held at each snapshot, at least 1.
+        later: The snapshot that showed the outcome; -1 where none did.
+        cycle: How many snapshots go into one horizon, at least 1: so many forecasts
+            in a row share most of their outcome and count as one.
+        first: The first snapshot whose forecast counts.
 
     """
 
@@ -56,25 +56,25 @@ class Scored:
 
     @cached_property
     def order(self) -> Ints:
-        """The looks whose outcome is known and counts, in order of time."""
+        """The snapshots whose outcome is known and counts, in order of time."""
         return np.flatnonzero(
             (self.later >= 0) & (np.arange(self.later.size) >= self.first)
         )
 
     @cached_property
-    def told(self) -> Ints:
-        """How many of them had their outcome by each look."""
+    def settled(self) -> Ints:
+        """How many of them had their outcome by each snapshot."""
         here = np.arange(self.later.size)
         return np.searchsorted(self.later[self.order], here, side="right")
 
     @property
     def cycles(self) -> Floats:
-        """How many independent outcomes each look had behind it."""
-        return self.told / self.cycle
+        """How many independent outcomes were known at each snapshot."""
+        return self.settled / self.cycle
 
 
 def dispersion(scored: Scored, prior: Floats) -> Floats:
-    """Return c at each look: sum((x - m)^2 - m) / sum(m^2) over past forecasts.
+    """Return c at each snapshot: sum((x - m)^2 - m) / sum(m^2) over past forecasts.
 
     ``prior`` is the c^2 to begin with, worth a few cycles.
     """
@@ -83,17 +83,17 @@ def dispersion(scored: Scored, prior: Floats) -> Floats:
     excess, square = running_sums((x - m) ** 2 - m), running_sums(m**2)
     seen = np.maximum(excess, 0.0) / np.maximum(square, 1e-12)
     share = scored.cycles / (scored.cycles + CYCLES)
-    squared = (1.0 - share) * prior + share * seen[scored.told]
+    squared = (1.0 - share) * prior + share * seen[scored.settled]
     return np.sqrt(np.clip(squared, *_SPREADS))
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The same with what makes quantiles of them.
+    """Past forecasts and outcomes, with the over-dispersion that gives quantiles.
 
     Attributes:
         scored: The forecasts and outcomes.
-        spread: The over-dispersion c at each look.
+        spread: The over-dispersion c at each snapshot.
 
     """
 
@@ -107,19 +107,19 @@ class Calibrated:
         size, c = s.size[at], self.spread[at]
         return steady(size * s.found[at], c) - steady(size * s.guess[at], c)
 
-    def quantiles(self, looks: Ints, guess: Floats, levels: Floats) -> Floats:
-        """Return the losses below which the truth lies with such chances; a row a look.
+    def quantiles(self, at: Ints, guess: Floats, levels: Floats) -> Floats:
+        """Return quantiles of the loss, snapshot x level.
 
-        ``guess`` is the loss forecast at each of the looks.
+        ``guess`` is the loss forecast at each of the snapshots.
         """
         cycle = self.scored.cycle
         kept = int(max(SCORES_KEPT, CYCLES_KEPT * cycle))
-        past = latest(self.scores, self.scored.told[looks], kept)
+        past = latest(self.scores, self.scored.settled[at], kept)
         scores = lent_quantiles(past, cycle, _lent_scores(), levels)
-        return self.around(looks, guess, scores)
+        return self.around(at, guess, scores)
 
-    def around(self, looks: Ints, guess: Floats, scores: Floats) -> Floats:
-        """Return the losses that lie such scores from what was forecast; a row a look.
+    def around(self, at: Ints, guess: Floats, scores: Floats) -> Floats:
+        """Return the losses at such scores from the forecast, snapshot x score.
 
         >>> one = np.ones(1)
         >>> past = Scored(one, one, 100 * one, np.array([-1]), 1.0, 0)
@@ -128,12 +128,12 @@ class Calibrated:
         ... ).round(3)
         array([[0.112, 0.2  , 0.345]])
         """
-        c, size = self.spread[looks][:, None], self.scored.size[looks][:, None]
+        c, size = self.spread[at][:, None], self.scored.size[at][:, None]
         return unsteady(steady(size * guess[:, None], c) + scores, c) / size
 
-    def lent(self, looks: Ints, guess: Floats) -> Floats:
-        """Return the losses that Student's t lends, evenly likely; a row a look."""
-        return self.around(looks, guess, _lent_scores())
+    def lent(self, at: Ints, guess: Floats) -> Floats:
+        """Return the losses that Student's t lends, evenly likely; a row a snapshot."""
+        return self.around(at, guess, _lent_scores())
 
 
 def latest(values: Floats, end: Ints, most: int) -> Floats:
@@ -185,7 +185,7 @@ def row_quantiles(
 def _row_quantiles(
     past: Floats, lend: Floats, asked: Sequence[tuple[Floats | float, Floats]]
 ) -> list[Floats]:
-    """Return the same for each pair of how much is lent and levels; sorted once."""
+    """Return the quantiles for each pair of a weight lent and levels; sorted once."""
     many, own = past.shape
     lend = _rows(lend, many)
     each = [

@@ -14,6 +14,7 @@ from halflife.core.arrays import Floats, Ints
 
 FAR = 400  # steps ahead after which recent values have no effect
 LONGEST = 2 * FAR  # most steps that are kept of one gap
+MOST_LAGS = 3  # of a chosen autoregression, besides the season
 STEEPEST = 0.98  # largest |b_1| + .. + |b_k|: the series must be stable
 
 
@@ -79,14 +80,14 @@ def fit_ar(decay: Floats, lags: tuple[int, ...]) -> tuple[Floats, float]:
     return coefficients, float(aicc)
 
 
-def choose_lags(decay: Floats, *, most: int = 3, season: int = 0) -> tuple[int, ...]:
-    """Return the lags 1 .. k, k <= ``most``, and perhaps the season, of least AICc.
+def choose_lags(decay: Floats, *, season: int = 0) -> tuple[int, ...]:
+    """Return the lags 1 .. k, at most 3, and perhaps the season, of least AICc.
 
     All candidates are compared on the same values.
     """
-    plain = [tuple(range(1, k + 1)) for k in range(most + 1)]
-    seasonal = [(*lags, season) for lags in plain] if season > most else []
-    longest = max(season if seasonal else 0, most)
+    plain = [tuple(range(1, k + 1)) for k in range(MOST_LAGS + 1)]
+    seasonal = [(*lags, season) for lags in plain] if season > MOST_LAGS else []
+    longest = max(season if seasonal else 0, MOST_LAGS)
 
     def score(lags: tuple[int, ...]) -> float:
         return fit_ar(decay[longest - max(lags, default=0) :], lags)[1]

@@ -83,9 +83,9 @@ class Experts:
         return {}
 
     def _count_rates(self, window: float) -> tuple[Floats, Floats, Floats]:
-        looks, turn = self.census.looks, self.census.turnover
-        here = np.arange(looks.size)
-        begin = np.searchsorted(looks, looks - window)
+        observed, turn = self.census.looks, self.census.turnover
+        here = np.arange(observed.size)
+        begin = np.searchsorted(observed, observed - window)
         begin = np.minimum(begin, np.maximum(here - 1, 0))
         gone, new, lived, time = (
             _between(x, begin, here)
@@ -186,11 +186,11 @@ class Experts:
 
     @cached_property
     def _series(self) -> dict[str, tuple[decay.Series, tuple[int, ...], int]]:
-        looks, step = self.census.looks, self.census.step
+        observed, step = self.census.looks, self.census.step
         series_of = {}
         for metric, quality in zip(METRICS, self.census.turnover.quality, strict=True):
-            series = decay.Series.of(looks, quality, step)
-            trained = trained_values(series, looks)
+            series = decay.Series.of(observed, quality, step)
+            trained = trained_values(series, observed)
             lags = decay.choose_lags(series.decay[:trained], season=season(step))
             series_of[metric] = (series, lags, trained)
         return series_of
@@ -230,11 +230,11 @@ def season(step: float) -> int:
     return 7 if step <= 1.5 else 0
 
 
-def trained_values(series: decay.Series, looks: Floats) -> int:
+def trained_values(series: decay.Series, observed: Floats) -> int:
     """Return the number of values in the training period: 30 days, 400 steps."""
-    if looks.size == 0:
+    if observed.size == 0:
         return 0
-    last = int(np.searchsorted(looks, looks[0] + TRAINING_DAYS, side="right")) - 1
+    last = int(np.searchsorted(observed, observed[0] + TRAINING_DAYS, side="right")) - 1
     return min(int(series.place[last]), TRAINING_STEPS)
 
 

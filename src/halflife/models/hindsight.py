@@ -77,7 +77,7 @@ def past_freshness(
 
 
 def past_recall(
-    looks: Floats, first_seen: Floats, last_seen: Floats, since: float, most: int
+    observed: Floats, first_seen: Floats, last_seen: Floats, since: float, most: int
 ) -> PastFreshness:
     """Return the share of a listing's objects that the copy had, since a moment.
 
@@ -86,20 +86,20 @@ def past_recall(
     periods, each with its mean.
 
     Args:
-        looks: The times of complete snapshots, in order.
+        observed: The times of complete snapshots, in order.
         first_seen: The first snapshot with each object.
         last_seen: The last snapshot with it.
         since: The moment from which on recall is returned.
         most: The largest number of gaps returned one by one.
 
-    >>> looks = np.array([0.0, 2.0, 4.0])
+    >>> observed = np.array([0.0, 2.0, 4.0])
     >>> first, last = np.array([0.0, 2.0, 0.0]), np.array([4.0, 4.0, 2.0])
-    >>> past = past_recall(looks, first, last, 0.0, 10)
+    >>> past = past_recall(observed, first, last, 0.0, 10)
     >>> past.at, past.mean
     (array([0., 2., 2., 4.]), array([1.        , 0.66666667, 1.        , 1.        ]))
 
     """
-    begin, end = looks[:-1], looks[1:]
+    begin, end = observed[:-1], observed[1:]
     since_then = (begin >= since) & (end > begin)
     begin, end = begin[since_then], end[since_then]
     if not begin.size:

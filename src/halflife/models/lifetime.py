@@ -33,7 +33,7 @@ class LifeStatus(IntEnum):
     NO_SPELLS          nothing was observed: no model, the numbers mean nothing
     NO_DEATHS          none ended: the rate is as if half a death had been seen, and
                        at 95 % at most 3 / exposure
-    FASTER_THAN_LOOKS  all had gone by the next look: the rate is as if half a spell
+    FASTER_THAN_LOOKS  all had gone by the next fetch: the rate is as if half a spell
                        had lasted, ln(1 + 2 n) / gap for equal gaps (Cho and
                        Garcia-Molina, TOIT 2003, s. 4.2)
     FEW_DEATHS         too few ages at death to estimate a shape: exponential, shape 1

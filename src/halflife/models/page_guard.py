@@ -1,4 +1,4 @@
-"""Decides whether new answers of a site's pages are credible, or look like an outage.
+"""Decides whether new answers of a site's pages are credible, or resemble an outage.
 
 A site under maintenance, behind a login or with broken routing often answers every
 address with status 200 and one short text. Taken for changes, such answers would

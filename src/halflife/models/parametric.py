@@ -56,10 +56,10 @@ def lower_bounds(
         total, variance = experts.after_last(metric, _SERIES[name], ahead)
         loss = _normal(sided) * np.sqrt(variance) - total
         return np.asarray(np.exp(-np.clip(loss, 0.0, LARGEST_LOG)))
-    looks, row = experts.census.looks.size, METRICS.index(metric)
+    snapshots, row = experts.census.looks.size, METRICS.index(metric)
     low = np.empty(ahead.size)
     for i, days in enumerate(ahead.tolist()):
-        days_ahead = np.full(looks, days)
+        days_ahead = np.full(snapshots, days)
         loss = experts.expected(name, days, days_ahead)
         low[i] = model_bounds(experts, name, loss, days_ahead, sided)[row, 0, -1]
     return low

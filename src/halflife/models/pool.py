@@ -183,8 +183,8 @@ def correct_bias(raw: Floats, ready: Scored) -> Floats:
     Several cycles without bias are added to both.
     """
     prior = CORRECTED * (ready.cycle + 1.0) * raw
-    outcomes = running_sums(ready.found[ready.order])[ready.told]
-    forecasts = running_sums(raw[:, ready.order])[:, ready.told]
+    outcomes = running_sums(ready.found[ready.order])[ready.settled]
+    forecasts = running_sums(raw[:, ready.order])[:, ready.settled]
     ratio = np.clip((outcomes + prior) / (forecasts + prior), 0.2, 5.0)
     return np.minimum(raw * ratio, MOST)
 
@@ -197,7 +197,7 @@ def error_weights(guesses: Floats, ready: Scored) -> Floats:
     """
     order = ready.order
     errors = np.abs(np.exp(-guesses[:, order]) - np.exp(-ready.found[order]))
-    mean = running_sums(errors)[:, ready.told] / np.maximum(ready.told, 1)
+    mean = running_sums(errors)[:, ready.settled] / np.maximum(ready.settled, 1)
     mean = mean + 1e-9 + 0.02 * mean.mean(axis=0)
     power = SHARPNESS * ready.cycles / (ready.cycles + HALF)
     share = (mean / mean.min(axis=0)) ** -power

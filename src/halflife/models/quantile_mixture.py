@@ -1,8 +1,8 @@
-"""What a copy will lose, as quantiles: of three forecasts, as far as each proved right.
+"""Quantiles of what a copy will lose, mixed from three forecasts by their record.
 
 - *Scores*: the pooled forecast, and about it the scores of past ones (``conformal``).
 - *Past*: what came true at this horizon before, whatever was forecast; in proportion
-  where looks told a little earlier or later.
+  where snapshots came a little earlier or later.
 - *Blocks*: sums of blocks of the source's own steps, drawn at random (Kuensch, "The
   jackknife and the bootstrap for general stationary observations", Annals of Statistics
   1989), times the square root of the pooled forecast over the mean of such sums.
@@ -45,12 +45,13 @@ _LEAST = 1e-9
 
 @dataclass(frozen=True)
 class Mixture:
-    """The forecasts of one measure at one horizon, from every look, with bounds.
+    """The forecasts of one measure at one horizon, from every snapshot, with bounds.
 
     Attributes:
         ready: The pooled forecast and its scores.
-        steps: What was lost from each look to the next.
-        ahead: How far each look's forecast reaches, in usual steps between looks.
+        steps: What was lost from each snapshot to the next.
+        ahead: How far each snapshot's forecast reaches, in usual steps between
+            snapshots.
         members: Which forecasts are mixed.
 
     """
@@ -65,67 +66,67 @@ class Mixture:
         """The forecasts and what came true."""
         return self.ready.scored
 
-    def bounds(self, looks: Ints, guess: Floats, confidence: float) -> Floats:
+    def bounds(self, at: Ints, guess: Floats, confidence: float) -> Floats:
         """Return the least, the middle and the most loss to expect: three rows.
 
-        ``guess`` is the loss forecast at each look; where it is not that of this
+        ``guess`` is the loss forecast at each snapshot; where it is not that of this
         horizon, what the source did counts in proportion. Where one member says that
         nothing may be lost, so does the bound.
         """
         tail = (1.0 - confidence) / 2.0
         levels = np.array([tail, MEDIAN, 1.0 - tail])
-        each = self.each(looks, guess, levels)
-        mixed = np.sort((self.weights(looks, levels) * each).sum(axis=0), axis=1)
+        each = self.each(at, guess, levels)
+        mixed = np.sort((self.weights(at, levels) * each).sum(axis=0), axis=1)
         mixed[(each[:, :, 0] <= _LEAST).any(axis=0), 0] = 0.0
         return mixed.T
 
-    def quantiles(self, looks: Ints, levels: Floats) -> Floats:
-        """Return the losses below which the truth lies with such chances; a row a look.
+    def quantiles(self, at: Ints, levels: Floats) -> Floats:
+        """Return quantiles of the loss, snapshot x level.
 
         ``levels`` ascend, and so do the losses.
         """
-        each = self.each(looks, self.scored.guess[looks], levels)
-        return np.sort((self.weights(looks, levels) * each).sum(axis=0), axis=1)
+        each = self.each(at, self.scored.guess[at], levels)
+        return np.sort((self.weights(at, levels) * each).sum(axis=0), axis=1)
 
-    def each(self, looks: Ints, guess: Floats, levels: Floats) -> Floats:
-        """Return the quantiles of every member: member x look x level."""
-        own = self.scored.guess[looks]
+    def each(self, at: Ints, guess: Floats, levels: Floats) -> Floats:
+        """Return the quantiles of every member: member x snapshot x level."""
+        own = self.scored.guess[at]
         ratio = (guess / np.maximum(own, 1e-300))[:, None]
         told = {
-            SCORES: lambda: self.ready.quantiles(looks, guess, levels),
-            PAST: lambda: self._past(looks, levels) * ratio,
-            BLOCKS: lambda: self._blocks(looks, levels) * ratio,
+            SCORES: lambda: self.ready.quantiles(at, guess, levels),
+            PAST: lambda: self._past(at, levels) * ratio,
+            BLOCKS: lambda: self._blocks(at, levels) * ratio,
         }
         return np.stack([told[name]() for name in self.members])
 
-    def _past(self, looks: Ints, levels: Floats) -> Floats:
+    def _past(self, at: Ints, levels: Floats) -> Floats:
         s = self.scored
         known = np.flatnonzero(s.later >= 0)
-        end = np.searchsorted(s.later[known], looks, side="right")
+        end = np.searchsorted(s.later[known], at, side="right")
         paces = s.found[known] / self.ahead[known]
         past = latest(paces, end, int(max(KEPT, 20.0 * s.cycle)))
-        past = past * self.ahead[looks][:, None]
-        lend = self.ready.lent(looks, s.guess[looks])
+        past = past * self.ahead[at][:, None]
+        lend = self.ready.lent(at, s.guess[at])
         return lent_quantiles(past, OWN * s.cycle, lend, levels)
 
-    def _blocks(self, looks: Ints, levels: Floats) -> Floats:
+    def _blocks(self, at: Ints, levels: Floats) -> Floats:
         s, length = self.scored, max(1, round(self.scored.cycle))
-        guess, known = s.guess[looks], np.minimum(looks, self.steps.size)
-        ahead = self.ahead[looks]
+        guess, known = s.guess[at], np.minimum(at, self.steps.size)
+        ahead = self.ahead[at]
         sums = block_sums(self.steps, known, length) * (ahead / length)[:, None]
         usual = ahead * running_sums(self.steps)[known] / np.maximum(known, 1)
         sums *= np.sqrt(guess / np.maximum(usual, _LEAST))[:, None]
         # All draws together count as the cycles that were seen.
         cycle = OWN * DRAWS * length / np.maximum(known, _LEAST)
-        return lent_quantiles(sums, cycle, self.ready.lent(looks, guess), levels)
+        return lent_quantiles(sums, cycle, self.ready.lent(at, guess), levels)
 
-    def weights(self, looks: Ints, levels: Floats) -> Floats:
-        """Return how much each member counts at each look and level."""
+    def weights(self, at: Ints, levels: Floats) -> Floats:
+        """Return how much each member counts at each snapshot and level."""
         if len(self.members) == 1:
-            return np.ones((1, looks.size, levels.size))
+            return np.ones((1, at.size, levels.size))
         s = self.scored
         grid = s.order[:: max(1, round(s.cycle / 4.0))]
-        end = np.searchsorted(s.later[grid], looks, side="right")
+        end = np.searchsorted(s.later[grid], at, side="right")
         begin = max(0, int(end.min(initial=grid.size)) - PAID)
         paid = self._paid(grid[begin : int(end.max(initial=0))], levels)
         paid = np.concatenate([paid, paid.min(axis=0, keepdims=True)])
@@ -133,19 +134,19 @@ class Mixture:
         first = np.maximum(end - PAID, 0)
         sums = total[..., end - begin] - total[..., first - begin]
         mean = np.moveaxis(sums / np.maximum(end - first, 1), -1, 1)
-        cycles = s.cycles[looks][:, None]
+        cycles = s.cycles[at][:, None]
         excess = mean[:-1] - cycles / (cycles + COMMON) * mean[-1] + _LEAST
         power = SHARPNESS * cycles / (cycles + HALF)
         share = (excess / excess.min(axis=0)) ** -power
         out: Floats = share / share.sum(axis=0)
         return out
 
-    def _paid(self, looks: Ints, levels: Floats) -> Floats:
-        """Return the pinball loss of each member at past looks: shaped as ``each``."""
-        made, key = self._made, (looks.tobytes(), levels.tobytes())
+    def _paid(self, at: Ints, levels: Floats) -> Floats:
+        """Return the pinball loss of each member in the past, shaped as ``each``."""
+        made, key = self._made, (at.tobytes(), levels.tobytes())
         if key not in made:
-            each = self.each(looks, self.scored.guess[looks], levels)
-            made[key] = pinball(each, self.scored.found[looks], levels)
+            each = self.each(at, self.scored.guess[at], levels)
+            made[key] = pinball(each, self.scored.found[at], levels)
         return made[key]
 
     @cached_property
@@ -159,7 +160,7 @@ def pinball(loss: Floats, found: Floats, levels: Floats) -> Floats:
     With x the quality that came and q the quantile of it, at level a of the quality:
     a (x - q) where x is above, (1 - a) (q - x) where it is below; least in the mean for
     the true quantile (Koenker and Bassett, Econometrica 1978). ``loss`` ends in
-    look x level; level l of a loss is level 1 - l of the quality.
+    snapshot x level; level l of a loss is level 1 - l of the quality.
 
     >>> half = np.log(2.0)  # a quality of 0.5 forecast, of 1 and of 0.25 found
     >>> pinball(np.full((2, 1), half), np.array([0.0, 2 * half]), np.array([0.9]))
@@ -171,10 +172,10 @@ def pinball(loss: Floats, found: Floats, levels: Floats) -> Floats:
 
 
 def block_sums(steps: Floats, known: Ints, length: int) -> Floats:
-    """Return sums of ``length`` steps, put together from random blocks; a row a look.
+    """Return sums of ``length`` steps drawn in random blocks, snapshot x draw.
 
-    Look i draws from the first ``known[i]`` steps. Whole blocks are drawn, so a sum of
-    more or fewer steps is taken in proportion.
+    Snapshot i draws from the first ``known[i]`` steps. Whole blocks are drawn, so a
+    sum of more or fewer steps is taken in proportion.
     """
     block = min(BLOCK, length)
     blocks = -(-length // block)

@@ -32,10 +32,10 @@ def recall(
     confidence.
     """
     known = {} if known is None else known
-    looks = collection.looks
-    if looks.size < 2:
-        return recall_ahead(collection, float(looks[-1:].sum()), ages.tolist())
-    step = max(float(np.median(np.diff(looks))), 1e-9)
+    observed = collection.looks
+    if observed.size < 2:
+        return recall_ahead(collection, float(observed[-1:].sum()), ages.tolist())
+    step = max(float(np.median(np.diff(observed))), 1e-9)
     below = _below(np.maximum(ages, 0.0) / step)
     _learn(collection, step, confidence, known, np.unique([below, below + 1]))
     places = np.array(sorted(known))

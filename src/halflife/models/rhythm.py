@@ -156,20 +156,20 @@ class LearnedRhythm:
         """The rhythm, if its predictions are better than none; flat otherwise."""
         return Rhythm(self.share) if self.score >= SURE else FLAT
 
-    def after(self, look: ObservedRecords) -> "LearnedRhythm":
+    def after(self, read: ObservedRecords) -> "LearnedRhythm":
         """Return the estimate after another fetch; one of the past is ignored."""
-        if look.at <= self.last:
+        if read.at <= self.last:
             return self
-        days = look.at - look.since
-        short = (days > BRIEF) & (days < LONG) & (look.shown > 0)
-        columns = look.since, look.shown, look.changed
-        usable = ObservedRecords(look.at, *(column[short] for column in columns))
-        faded = self._faded(look.at)
+        days = read.at - read.since
+        short = (days > BRIEF) & (days < LONG) & (read.shown > 0)
+        columns = read.since, read.shown, read.changed
+        usable = ObservedRecords(read.at, *(column[short] for column in columns))
+        faded = self._faded(read.at)
         n = float(usable.changed.sum())
         updated = replace(
             faded,
-            last=look.at,
-            exposure=faded.exposure + usable.shown @ overlaps(usable.since, look.at),
+            last=read.at,
+            exposure=faded.exposure + usable.shown @ overlaps(usable.since, read.at),
             found=faded.found + n,
             squares=faded.squares + n * n,
         )
@@ -250,7 +250,7 @@ def overlaps(since: Floats, until: Floats | float) -> Floats:
 
 
 def _score_gain(
-    before: LearnedRhythm, after: LearnedRhythm, look: ObservedRecords
+    before: LearnedRhythm, after: LearnedRhythm, read: ObservedRecords
 ) -> float:
     """Return the gain in log score of the earlier rhythm for a fetch, over none.
 
@@ -260,22 +260,22 @@ def _score_gain(
     (Dawid, "Statistical theory: the prequential approach", JRSS A 1984).
     """
     days_observed = float(before.exposure.sum())
-    if days_observed <= 0 or not look.since.size:
+    if days_observed <= 0 or not read.since.size:
         return 0.0
-    days = look.at - look.since
-    own = Rhythm(before.share).between(look.since, np.full(days.size, look.at))
+    days = read.at - read.since
+    own = Rhythm(before.share).between(read.since, np.full(days.size, read.at))
     own = np.maximum(own, 1e-6 * days)
     rate = before.found / days_observed
-    gain = look.changed @ np.log(own / days) - rate * (look.shown @ (own - days))
+    gain = read.changed @ np.log(own / days) - rate * (read.shown @ (own - days))
     return float(gain) / after.size
 
 
-def _rows(look: ObservedRecords) -> Floats:
+def _rows(read: ObservedRecords) -> Floats:
     """Return the changes of a fetch and the hours between which they occurred."""
-    changed = look.changed > 0
-    since = look.since[changed]
-    until = np.full(since.size, look.at - np.floor(look.at))
-    return np.stack([look.changed[changed], since - np.floor(since), until], axis=1)
+    changed = read.changed > 0
+    since = read.since[changed]
+    until = np.full(since.size, read.at - np.floor(read.at))
+    return np.stack([read.changed[changed], since - np.floor(since), until], axis=1)
 
 
 def _merge_rows(rows: Floats) -> Floats:

@@ -114,9 +114,9 @@ class _Mark:
 
 
 def _studied(census: Census) -> Study:
-    """Return a study of a census, of the latest few the one that was made before.
+    """Return the study of a census; those of the last few censuses are kept.
 
-    Between two looks at a source it is asked again and again, of other moments and
+    Between two fetches a source is asked again and again, of other moments and
     with other confidences. What a study has worked out depends on the census alone.
     """
     parts = census.looks, census.start, census.stop, census.spell, census.again
@@ -163,11 +163,9 @@ def _by_horizon(
     ratio = np.ones((guess.size, days.size))
     if differs.any():
         ratio[:, differs] = _ratio_to(horizon, days[differs])[list(measures)]
-    looks = np.full(days.size, last)
+    at = np.full(days.size, last)
     pairs = zip(ready, guess * ratio, strict=True)
-    return np.array(
-        [mixture.bounds(looks, loss, confidence) for mixture, loss in pairs]
-    )
+    return np.array([mixture.bounds(at, loss, confidence) for mixture, loss in pairs])
 
 
 def _with_past(study: Study, days: float) -> float:
@@ -227,17 +225,17 @@ def quality_band(loss: Floats, size: Floats | int) -> Band:
     return Band(mean, np.where(low * size <= 0.5, 0.0, low), high)
 
 
-def quality_bounds(ready: Mixture, looks: Ints, confidence: float) -> Band:
+def quality_bounds(ready: Mixture, at: Ints, confidence: float) -> Band:
     """Return the default forecast of a quality from past snapshots, with bounds."""
     scored = ready.scored
-    ends = ready.bounds(looks, scored.guess[looks], confidence)
-    return quality_band(ends, scored.size[looks])
+    ends = ready.bounds(at, scored.guess[at], confidence)
+    return quality_band(ends, scored.size[at])
 
 
-def quality_quantiles(ready: Mixture, looks: Ints, levels: Floats) -> Floats:
+def quality_quantiles(ready: Mixture, at: Ints, levels: Floats) -> Floats:
     """Return quantiles of the same forecasts, ascending: a row for each snapshot."""
-    quantiles = np.exp(-ready.quantiles(looks, 1.0 - levels[::-1])[:, ::-1])
-    return np.where(quantiles * ready.scored.size[looks, None] <= 0.5, 0.0, quantiles)
+    quantiles = np.exp(-ready.quantiles(at, 1.0 - levels[::-1])[:, ::-1])
+    return np.where(quantiles * ready.scored.size[at, None] <= 0.5, 0.0, quantiles)
 
 
 def _no_forecast(at: Floats, size: int, confidence: float, why: str) -> SetForecast:
@@ -304,7 +302,7 @@ def versions(collection: Collection) -> Collection:
 
     Its precision is the share of copies still present unchanged: freshness.
     """
-    lives, looks = collection.lives, collection.looks
+    lives, fetched = collection.lives, collection.looks
     order = np.lexsort((collection.changed_at, collection.changed))
     row = np.concatenate([np.arange(len(lives)), collection.changed[order]])
     since = np.concatenate([lives.first_seen, collection.changed_at[order]])
@@ -313,8 +311,8 @@ def versions(collection: Collection) -> Collection:
     same = np.append(row[1:] == row[:-1], False) if row.size else np.zeros(0, bool)
     following = np.append(since[1:], np.inf)[: row.size]
     before = (
-        looks[np.maximum(np.searchsorted(looks, following) - 1, 0)]
-        if looks.size
+        fetched[np.maximum(np.searchsorted(fetched, following) - 1, 0)]
+        if fetched.size
         else since
     )
     parts = Lives(

@@ -7,7 +7,7 @@ that hints caused the fetches: as long as fetches are chosen by t and s, their o
 are an unbiased sample for k.
 
 It does matter that items differ: those that change often have many hints, and an
-estimate of their rates that is too low would make hints look true. So hints are
+estimate of their rates that is too low would make hints seem true. So hints are
 compared with the usual rate of hints of the item. If hints arrive at a rate g, all
 changes occur at D = a + g (1 - exp(-k)), and in terms of D the probability is
 
@@ -67,8 +67,8 @@ class HintTrust:
 
     >>> every, none = np.ones(20), np.zeros(20)
     >>> changed = np.arange(20) < 15  # three hints in four were right
-    >>> looks = HintedObservations(none.astype(int), none, none, every, changed, every)
-    >>> HintTrust(pretend=0.0).fit(looks, n_groups=1).precision_.round(1)
+    >>> gaps = HintedObservations(none.astype(int), none, none, every, changed, every)
+    >>> HintTrust(pretend=0.0).fit(gaps, n_groups=1).precision_.round(1)
     array([0.7])
 
     """
@@ -79,11 +79,11 @@ class HintTrust:
     def __init__(self, *, pretend: float = 5.0) -> None:
         self.pretend = pretend
 
-    def fit(self, looks: HintedObservations, *, n_groups: int) -> Self:
+    def fit(self, gaps: HintedObservations, *, n_groups: int) -> Self:
         """Learn the worth of hints from gaps, including those without hints."""
         if not 0 <= self.pretend < np.inf:
             raise ValueError("pretend must be finite and not negative")
-        likelihood = _log_likelihood(looks, n_groups)
+        likelihood = _log_likelihood(gaps, n_groups)
         self.pooled_ = float(_mode(likelihood.sum(axis=0)[None], 0.0, self.pretend)[0])
         self.worth_ = _mode(likelihood, self.pooled_, self.pretend)
         return self
@@ -94,9 +94,9 @@ class HintTrust:
         return -np.expm1(-self.worth_)
 
 
-def _log_likelihood(looks: HintedObservations, n_groups: int) -> Floats:
+def _log_likelihood(gaps: HintedObservations, n_groups: int) -> Floats:
     """Return the log-likelihood of each k of the grid, a row for each group."""
-    group, expected, usual, hints, changed, tally = looks
+    group, expected, usual, hints, changed, tally = gaps
     most = (1.0 - _LEAST_SHARE) * expected  # changes that hints can have announced
     table = np.zeros((n_groups, GRID.size))
     for i, k in enumerate(GRID.tolist()):

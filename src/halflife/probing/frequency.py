@@ -73,7 +73,6 @@ def frequency_summary(
     these gives for their rank in the sample, between the number of documents read with
     the word and ``size``. Ipeirotis and Gravano, "Distributed search over the hidden
     web", VLDB 2002, section 4.
-    VLDB 2002, section 4.
 
     Args:
         sample: The sample.

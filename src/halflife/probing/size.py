@@ -23,7 +23,7 @@ from halflife.probing.totals import FEWEST, USABLE, TotalsTrust, judge_totals
 
 ROUNDS = 1000  # of the bootstrap
 REFINED = 5  # times that the size corrects the chances it was found with
-LEVEL = 0.95
+LEVEL = 0.95  # chance that an interval is meant to hold the size
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class DatabaseSize:
     drawn: Resample | None = None
 
 
-def estimate_size(  # noqa: PLR0913  (the inputs of the estimate)
+def estimate_size(
     db: Searchable,
     sample: Sample,
     rng: Generator,
@@ -76,7 +76,6 @@ def estimate_size(  # noqa: PLR0913  (the inputs of the estimate)
     words: int = WORDS,
     most: int = PER_QUERY,
     cap: int | None = None,
-    level: float = LEVEL,
 ) -> DatabaseSize:
     """Return how many documents a database has, by a few further queries.
 
@@ -94,7 +93,6 @@ def estimate_size(  # noqa: PLR0913  (the inputs of the estimate)
         words: Words to query.
         most: Documents requested of a query.
         cap: Results of a query that can be reached at all; None if all can.
-        level: Chance that the interval is meant to hold the size.
 
     """
     draws = resample(db, sample, rng, words=words, most=most)
@@ -104,10 +102,10 @@ def estimate_size(  # noqa: PLR0913  (the inputs of the estimate)
         trust = TotalsTrust.FEW
     whole = all(d.whole for d in sample.documents)
     if trust in USABLE and whole:
-        bound = _resampled(free, len(sample.documents), rng, level)
+        bound = _resampled(free, len(sample.documents), rng, LEVEL)
         method = SearchSizeMethod.RESAMPLE
     else:
-        bound = recapture(sample, draws, rng, level)
+        bound = recapture(sample, draws, rng, LEVEL)
         again = np.isfinite(bound.high) or bound.low < bound.size
         method = SearchSizeMethod.RECAPTURE if again else SearchSizeMethod.UNKNOWN
         if again and (draws.cut or _capped(draws, trust, cap)):

@@ -7,8 +7,7 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 
 from halflife.core.errors import ConfigError
-
-LONGEST_REASON = 200  # characters of a library's error text
+from halflife.core.wording import one_line
 
 
 @lru_cache(maxsize=1024)  # a source has a few, and each record is searched by all
@@ -23,8 +22,3 @@ def compiled(expression: str) -> Any:  # noqa: ANN401  (jmespath has no types)
     except JMESPathError as error:
         why = one_line(error)
         raise ConfigError(f"{expression!r} is no JMESPath: {why}") from None
-
-
-def one_line(error: Exception) -> str:
-    """Return the text of an error, in one short line."""
-    return " ".join(str(error).split())[:LONGEST_REASON]

@@ -55,15 +55,17 @@ def sketch(key: str, content: Content) -> Sketch:
     return Sketch(shape, len(text), _sign(body, text), frozenset(words))
 
 
-def sketch_of(look: Observation) -> Sketch:
+def sketch_of(observation: Observation) -> Sketch:
     """Return the sketch of an observation, as far as it is known."""
-    same = look.links.same if look.links is not None else ""
-    leads = look.content is None and (bool(same) or look.note.startswith(OUT))
-    place = same or look.note
-    found = Sketch(look.digest, leads=leads)
-    if look.content is not None:
-        found = sketch(look.key, look.content)
-    return replace(found, sign=LOGIN) if is_login(look.key, place) else found
+    same = observation.links.same if observation.links is not None else ""
+    leads = observation.content is None and (
+        bool(same) or observation.note.startswith(OUT)
+    )
+    place = same or observation.note
+    found = Sketch(observation.digest, leads=leads)
+    if observation.content is not None:
+        found = sketch(observation.key, observation.content)
+    return replace(found, sign=LOGIN) if is_login(observation.key, place) else found
 
 
 def is_login(key: str, place: str) -> bool:

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Self
 
 from halflife.core.errors import ConfigError
+from halflife.core.wording import one_line
 from halflife.readers import trees
 from halflife.readers.text_blocks import Block
 
@@ -61,7 +62,7 @@ def _check_xpath(expression: str) -> None:
     try:
         etree.XPath(expression)
     except etree.XPathError as error:
-        raise ConfigError(f"{expression!r} is no XPath: {_one_line(error)}") from None
+        raise ConfigError(f"{expression!r} is no XPath: {one_line(error)}") from None
 
 
 def _check_pattern(expression: str) -> None:
@@ -70,12 +71,8 @@ def _check_pattern(expression: str) -> None:
             warnings.simplefilter("ignore")
             re.compile(expression)
     except (re.error, RecursionError, OverflowError) as error:
-        why = _one_line(error)
+        why = one_line(error)
         raise ConfigError(f"{expression!r} is no regular expression: {why}") from None
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
 
 
 @dataclass(frozen=True, slots=True)

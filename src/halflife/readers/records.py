@@ -18,8 +18,9 @@ from jmespath.exceptions import JMESPathError
 
 from halflife.core.errors import ConfigError, SourceError
 from halflife.core.object_store import Attributes, Scalar
+from halflife.core.wording import LONGEST_REASON, one_line
 from halflife.readers.csv_rows import csv_rows
-from halflife.readers.expressions import LONGEST_REASON, compiled, one_line
+from halflife.readers.expressions import compiled
 from halflife.readers.feed_entries import read_entries
 from halflife.readers.json_document import load_json
 from halflife.readers.markup import MarkupQuery, check_selector, first, only, select

@@ -112,7 +112,7 @@ def _list(
 def _members(
     path: str, value: Mapping[str, Any], names: tuple[str, ...]
 ) -> RecordList | None:
-    """Return an object as a list if its members look like records."""
+    """Return an object as a list if its members are records by their shape."""
     inner = list(islice(value.values(), SAMPLED))
     if len(inner) < NAMED or not all(isinstance(value, Mapping) for value in inner):
         return None

@@ -24,7 +24,7 @@ import numpy as np
 
 from halflife.core.arrays import Floats, Ints
 from halflife.core.errors import UsageError
-from halflife.recordings.pages import Recording
+from halflife.recordings.pages import Recording, recording_of_changes
 from halflife.recordings.parquet import Table, read_table
 
 SECONDS_A_DAY = 86400.0
@@ -73,7 +73,8 @@ def _from_csv(path: Path, days: float | None) -> RecordedSpan:
         begin = max(begin, end - days)
     weights = np.array([weight[name] for name in names])
     lives = np.full(len(names), -np.inf), np.full(len(names), np.inf)
-    return RecordedSpan(_recording(names, item, moments, weights, *lives), begin, end)
+    recording = recording_of_changes(names, item, moments, lives, weights)
+    return RecordedSpan(recording, begin, end)
 
 
 def _lines(path: Path) -> tuple[list[str], list[float], dict[str, float]]:
@@ -136,13 +137,13 @@ def _from_parquet(folder: Path, days: float, *, later: bool) -> RecordedSpan:
     died = np.where(np.isnan(died), np.inf, died)
     # Only pages that are there when the window opens: later ones are unknown.
     there = np.flatnonzero((born <= (days if later else 0.0)) & (died > 0))
-    lives = dict(zip(_keys(pages.take(there)).to_pylist(), there.tolist(), strict=True))
-    rows = np.array(list(lives.values()), dtype=np.intp)
+    known = dict(zip(_keys(pages.take(there)).to_pylist(), there.tolist(), strict=True))
+    rows = np.array(list(known.values()), dtype=np.intp)
     item, at = _modified(changes, ends, _keys(pages.take(rows)), days)
     site, page = (pages[c].take(rows).to_pylist() for c in ("site", "page"))
     names = tuple(map("{}/{}".format, site, page))
-    born, weight = np.where(born > 0, born, -np.inf)[rows], np.ones(rows.size)
-    recording = _recording(names, item, at, weight, born, died[rows])
+    lives = np.where(born > 0, born, -np.inf)[rows], died[rows]
+    recording = recording_of_changes(names, item, at, lives)
     length = _lengths(folder, ends, _keys(pages.take(rows)), days)
     recording = replace(recording, group=tuple(site), length=length)
     return RecordedSpan(recording, 0.0, days)
@@ -208,17 +209,3 @@ def _numbers(column: Table) -> Floats:
     """Return a column as numbers; nan where it has no value."""
     numbers: Floats = column.cast("float64").to_numpy()
     return numbers
-
-
-def _recording(
-    keys: tuple[str, ...],
-    item: Ints,
-    at: Floats,
-    weight: Floats,
-    born: Floats,
-    died: Floats,
-) -> Recording:
-    order = np.lexsort((at, item))
-    start = np.zeros(len(keys) + 1, dtype=np.intp)
-    np.cumsum(np.bincount(item, minlength=len(keys)), out=start[1:])
-    return Recording(keys, start, at[order], weight, born, died)

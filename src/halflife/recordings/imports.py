@@ -1,4 +1,4 @@
-"""Imported histories: Parquet, dated files, a git repository."""
+"""Imported histories: dated files, and versions of a file in a git repository."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,6 @@ from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
 from halflife.readers.records import RecordReader
 from halflife.recordings import gitlog
-from halflife.recordings.objects import load_parquet
 from halflife.recordings.snapshots import DatedFile, fold
 
 SECONDS_A_DAY = 86400.0
@@ -19,33 +18,23 @@ _DATE = re.compile(
 )
 
 
-def import_parquet(folder: Path, name: str) -> Collection:
-    """Return the history in a folder of lifetimes, versions and snapshots."""
-    return load_parquet(folder, name)
-
-
-def import_git(
-    repo: Path, path: str, name: str, reader: RecordReader, *, group: str = ""
-) -> Collection:
+def import_git(repo: Path, path: str, name: str, reader: RecordReader) -> Collection:
     """Return the history of a file in a git repository.
 
     Each commit that touched the file is an observation. Versions that cannot be read
     are left out, and so are those that lack more than is credible while the next ones
     do not.
     """
-    found = gitlog.versions(repo, path)
-    return fold(found, reader, group=group).collection(name)
+    return fold(gitlog.versions(repo, path), reader).collection(name)
 
 
-def import_snapshots(
-    folder: Path, name: str, reader: RecordReader, *, group: str = ""
-) -> Collection:
+def import_snapshots(folder: Path, name: str, reader: RecordReader) -> Collection:
     """Return the history in a folder of files with dates in their names.
 
     ``2026-01-31.json``, ``jobs-20260131T1200.csv`` and the like, in UTC; nested
     folders too. Files without a date in their names are left out.
     """
-    return fold(_dated(folder), reader, group=group).collection(name)
+    return fold(_dated(folder), reader).collection(name)
 
 
 def _dated(folder: Path) -> Iterator[DatedFile]:

@@ -19,7 +19,7 @@ from halflife.core.errors import UsageError
 from halflife.core.executor import Executor
 from halflife.core.store_address import is_address
 from halflife.executors import executor_named
-from halflife.recordings.parquet_plan import write_plan
+from halflife.recordings.parquet import write_plan
 from halflife.recordings.table_parts import TablePart, table_parts
 
 ROWS = 1 << 18  # in a block: a few megabytes

@@ -40,9 +40,7 @@ def load_parquet(folder: Path, name: str) -> Collection:
     the lifetimes have, as it is there. Raise ``UsageError`` that names the file and
     the column if something is missing.
     """
-    lifetimes = checked_table(folder / "lifetimes.parquet", LIFE)
-    versions = checked_table(folder / "versions.parquet", VERSION)
-    snapshots = checked_table(folder / "snapshots.parquet", SNAPSHOT)
+    lifetimes, versions, snapshots = recorded_tables(folder)
     row = version_rows(lifetimes, versions, folder)
     seen_from = in_days(versions, "seen_from", np.nan)
     order = np.lexsort((seen_from, row))
@@ -50,14 +48,23 @@ def load_parquet(folder: Path, name: str) -> Collection:
     later = order[~first]
     return Collection(
         name=name,
-        looks=looks_of(snapshots, lifetimes),
+        looks=observed_at(snapshots, lifetimes),
         lives=_lives(lifetimes, versions, row[order[first]], order[first]),
         changed=row[later],
         changed_at=seen_from[later],
     )
 
 
-def checked_table(path: Path, needed: Sequence[str]) -> Table:
+def recorded_tables(folder: Path) -> tuple[Table, Table, Table]:
+    """Return the lifetimes, the versions and the snapshots of a folder, checked."""
+    return (
+        _checked(folder / "lifetimes.parquet", LIFE),
+        _checked(folder / "versions.parquet", VERSION),
+        _checked(folder / "snapshots.parquet", SNAPSHOT),
+    )
+
+
+def _checked(path: Path, needed: Sequence[str]) -> Table:
     """Return a table whose columns exist and have the right values."""
     table = read_table(path, needed)
     for column in needed:
@@ -92,22 +99,23 @@ def in_days(table: Table, column: str, missing: float) -> Floats:
     return np.where(absent, missing, days)
 
 
-def looks_of(snapshots: Table, lifetimes: Table) -> Floats:
-    """Return the times of good observations, on the same grid as the lifetimes."""
+def observed_at(snapshots: Table, lifetimes: Table) -> Floats:
+    """Return the times of valid snapshots, on the same grid as the lifetimes."""
     import pyarrow as pa  # noqa: PLC0415  (an extra)
 
     daily = pa.types.is_date(lifetimes.schema.field("first_seen").type)
     at = in_days(snapshots, "date" if daily else "taken_at", np.nan)
     valid: Bools = snapshots["valid"].to_numpy().astype(np.bool_)
-    looks: Floats = np.unique(at[valid & np.isfinite(at)])
-    return looks
+    observed: Floats = np.unique(at[valid & np.isfinite(at)])
+    return observed
 
 
 def version_rows(lifetimes: Table, versions: Table, folder: Path) -> Ints:
     """Return the row of the lifetime that each version belongs to."""
     import pyarrow as pa  # noqa: PLC0415  (an extra)
 
-    parts = [lifetimes["object_id"], versions["object_id"].cast(_key_type(lifetimes))]
+    key = lifetimes["object_id"]
+    parts = [key, versions["object_id"].cast(key.type)]
     names = pa.concat_arrays([part.combine_chunks() for part in parts])
     number = names.dictionary_encode().indices.to_numpy().astype(np.int64)
     spells = [t["spell"].to_numpy().astype(np.int64) for t in (lifetimes, versions)]
@@ -128,10 +136,6 @@ def version_rows(lifetimes: Table, versions: Table, folder: Path) -> Ints:
         )
     rows: Ints = order[at]
     return rows
-
-
-def _key_type(lifetimes: Table) -> Any:  # noqa: ANN401  (a pyarrow type)
-    return lifetimes.schema.field("object_id").type
 
 
 def _lives(lifetimes: Table, versions: Table, row: Ints, first: Ints) -> Lives:

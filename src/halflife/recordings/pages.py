@@ -162,7 +162,7 @@ class Recording:
         columns = zip(self.keys, self.weight.tolist(), group, strict=True)
         return [Item(key, NAME, weight, group=group) for key, weight, group in columns]
 
-    def looks(self, rows: Ints, at: float) -> Observations:
+    def observe(self, rows: Ints, at: float) -> Observations:
         """Return the observations that fetches of these items would have made."""
         seen = self.seen(rows, at)
         numbers = np.where(seen == Seen.PRESENT, self.states(rows, at), -1)
@@ -202,7 +202,7 @@ class RecordedPageSource:
             keys = [request.key for request in requests[:paid]]
         row = self.recording.row.__getitem__
         rows = np.fromiter(map(row, keys), np.intp, paid)
-        yield self.recording.looks(rows, now)
+        yield self.recording.observe(rows, now)
 
 
 def joined(recordings: Sequence[Recording]) -> Recording:
@@ -219,10 +219,18 @@ def joined(recordings: Sequence[Recording]) -> Recording:
 
 
 def recording_of_changes(
-    keys: tuple[str, ...], item: Ints, at: Floats, lives: tuple[Floats, Floats]
+    keys: tuple[str, ...],
+    item: Ints,
+    at: Floats,
+    lives: tuple[Floats, Floats],
+    weight: Floats | None = None,
 ) -> Recording:
-    """Return a recording of changes in any order, and of births and deaths."""
+    """Return a recording of changes in any order, and of births and deaths.
+
+    Every item weighs 1 where no weights are given.
+    """
     order = np.lexsort((at, item))
     start = np.zeros(len(keys) + 1, dtype=np.intp)
     np.cumsum(np.bincount(item, minlength=len(keys)), out=start[1:])
-    return Recording(keys, start, at[order], np.ones(len(keys)), *lives)
+    weight = np.ones(len(keys)) if weight is None else weight
+    return Recording(keys, start, at[order], weight, *lives)

@@ -1,9 +1,10 @@
 """Tables in Parquet files; reading and writing them needs an extra."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
 
 Table: TypeAlias = Any  # a pyarrow table: an extra, so its types may be missing
@@ -43,3 +44,26 @@ def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
         parquet.write_table(pa.table(dict(columns)), path, compression="zstd")
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def write_plan(
+    target: Path,
+    kept: Sequence[Any],
+    frequencies: Iterator[Floats],
+    beside: Iterator[Sequence[Any]] | None,
+) -> None:
+    """Write fetches a day, with the columns ``kept``; the file appears when complete.
+
+    ``beside`` yields the columns that are kept, in blocks of the same rows as
+    ``frequencies``.
+    """
+    import pyarrow as pa  # noqa: PLC0415  (an extra)
+    from pyarrow import parquet  # noqa: PLC0415
+
+    partial = target.with_suffix(".partial")
+    schema = pa.schema([*kept, pa.field("frequency", pa.float64())])
+    with parquet.ParquetWriter(partial, schema, use_dictionary=False) as out:
+        for frequency in frequencies:
+            rows = [*(next(beside) if beside else ()), pa.array(frequency)]
+            out.write_batch(pa.RecordBatch.from_arrays(rows, schema=schema))
+    partial.replace(target)

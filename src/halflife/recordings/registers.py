@@ -10,8 +10,8 @@ from halflife.recordings.relations import Relation
 
 def relation_of(register: Register, name: str) -> Relation:
     """Return the objects of a set source as a relation, as if complete."""
-    looks = np.array([s.at for s in register.snapshots if s.valid])
-    if not looks.size:
+    observed = np.array([s.at for s in register.snapshots if s.valid])
+    if not observed.size:
         raise UsageError(
             f"{name}: nothing was observed yet, so nothing can be replayed"
         )
@@ -27,7 +27,7 @@ def relation_of(register: Register, name: str) -> Relation:
     names = list(dict.fromkeys(name for row in rows for name in row[2]))
     columns = {column: _column(rows, column) for column in names}
     return Relation(
-        looks=looks,
+        looks=observed,
         keys=tuple(spell.key for spell in spells),
         first_seen=np.array([spell.first_seen for spell in spells]),
         # An object that was not listed counts as present until it is known to be gone.

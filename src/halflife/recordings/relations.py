@@ -17,12 +17,9 @@ from halflife.core.lifetimes import Values
 from halflife.core.object_store import Attributes, Scalar
 from halflife.recordings.objects import (
     BOOKKEEPING,
-    LIFE,
-    SNAPSHOT,
-    VERSION,
-    checked_table,
     in_days,
-    looks_of,
+    observed_at,
+    recorded_tables,
     version_rows,
 )
 from halflife.recordings.pages import Recording, recording_of_changes
@@ -68,7 +65,7 @@ class Relation:
         """Return the last observation by ``at``; raise ``UsageError`` if none."""
         before = self.looks[self.looks <= at]
         if not before.size:
-            raise UsageError(f"the history has no look until day {at:g}")
+            raise UsageError(f"the history has no observation until day {at:g}")
         return float(before[-1])
 
     def rows(self, at: float) -> Ints:
@@ -119,11 +116,9 @@ def column(relation: Relation, name: str) -> str:
 
 def load_relation(folder: Path) -> Relation:
     """Return the relation recorded in a folder; raise ``UsageError`` if none is."""
-    lifetimes = checked_table(folder / "lifetimes.parquet", LIFE)
-    versions = checked_table(folder / "versions.parquet", VERSION)
-    snapshots = checked_table(folder / "snapshots.parquet", SNAPSHOT)
+    lifetimes, versions, snapshots = recorded_tables(folder)
     spell = version_rows(lifetimes, versions, folder)
-    looks = looks_of(snapshots, lifetimes)
+    looks = observed_at(snapshots, lifetimes)
     if not looks.size:
         raise UsageError(f"{folder / 'snapshots.parquet'}: holds no valid snapshot")
     since = in_days(versions, "seen_from", np.nan)
@@ -152,8 +147,8 @@ def load_relation(folder: Path) -> Relation:
 
 def items_of(relation: Relation) -> Recording:
     """Return when objects came, changed and went; one that returns is a new item."""
-    looks = np.append(relation.looks, np.inf)
-    died = looks[np.searchsorted(relation.looks, relation.last_seen, side="right")]
+    observed = np.append(relation.looks, np.inf)
+    died = observed[np.searchsorted(relation.looks, relation.last_seen, side="right")]
     first = relation.first_seen
     born = np.where(first <= relation.looks[0], -np.inf, first)
     later = relation.since > first[relation.spell]

@@ -39,15 +39,9 @@ def listing(snapshot: DatedFile, reader: RecordReader) -> Listing:
     return Listing(snapshot.at, page.records, complete, page.note())
 
 
-def fold(
-    snapshots: Iterable[DatedFile],
-    reader: RecordReader,
-    *,
-    group: str = "",
-    confirm: float = 0.0,
-) -> Register:
+def fold(snapshots: Iterable[DatedFile], reader: RecordReader) -> Register:
     """Return the history of snapshots, given in order; see ``Tracker``."""
-    folder = _Folder(Tracker(group=group, confirm=confirm))
+    folder = _Folder(Tracker())
     for snapshot in snapshots:
         try:
             folder.take(listing(snapshot, reader))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from halflife.allocation.parts import ItemColumns
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
-from halflife.recordings.parquet_plan import write_plan
+from halflife.recordings.parquet import write_plan
 
 if TYPE_CHECKING:
     from halflife.stores.postgres.item_tables import ItemTable, TableRange

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from halflife import plugins
 from halflife.config import Config
 from halflife.config.kinds import settings_of
-from halflife.config.policy_names import policy_names
 from halflife.config.values import MOST_REQUESTS
 from halflife.core.arrays import Floats
 from halflife.core.errors import UsageError
@@ -19,7 +19,6 @@ from halflife.engine import logs
 from halflife.engine.service import ServiceRhythm
 from halflife.kinds.protocol import Report
 from halflife.metrics.intervals import series_interval
-from halflife.plugins import POLICIES
 from halflife.recordings.pages import Recording, joined
 from halflife.replay.pages import Replay
 from halflife.replay.play import Play, play_recorded
@@ -159,7 +158,7 @@ def _check_budgets(game: "_Game", budgets: Sequence[float]) -> None:
 def known_policies(sources: Sequence[RecordedSource]) -> dict[str, list[str]]:
     """Return the names of the policies that sources can use, by kind."""
     groups = {s.kind: settings_of(s.kind).policy_group for s in sources}
-    found = {kind: policy_names(group) for kind, group in groups.items() if group}
+    found = {kind: plugins.policies(group) for kind, group in groups.items() if group}
     return {kind: names for kind, names in found.items() if names}
 
 
@@ -263,12 +262,12 @@ def _settings(world: Mapping[str, RecordedSource], policy: str, pace: float) -> 
         f'[budget]\nrequests = {max(round(WEEK * pace), 1)}\nper = "week"',
         "[fetch]\ndelay = 0.0",
     ]
-    if policy in policy_names(POLICIES):  # chosen for the pages of all sources together
+    if policy in plugins.policies():  # chosen for the pages of all sources together
         lines.append(f'[policy]\nname = "{policy}"')
     for origin, source in world.items():
         lines.append(f'[[source]]\nname = "{source.name}"\nrobots = false')
         group = settings_of(source.kind).policy_group
-        if group and group != POLICIES and policy in policy_names(group):
+        if group and group != plugins.POLICIES and policy in plugins.policies(group):
             lines.append(f'policy = "{policy}"')
         lines.append(source.settings(origin))
     return "\n".join(lines) + "\n"

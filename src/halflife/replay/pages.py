@@ -132,7 +132,7 @@ class Replay:
         store.add(self.recording.items())
         run = store.begin((NAME,), self.begin, lease=np.inf)
         everything = np.arange(len(self.recording))
-        store.append(run, self.recording.looks(everything, self.begin))
+        store.append(run, self.recording.observe(everything, self.begin))
         source = RecordedPageSource(self.recording)
         belief = strategy.belief()
         if isinstance(belief, LengthAware):

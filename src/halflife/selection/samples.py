@@ -10,6 +10,10 @@ from halflife.core.errors import UsageError
 from halflife.core.search import Document
 from halflife.selection.table import FrequencyTable
 
+# BM25 as usually set: how soon a repeated word adds nothing, and how far long
+# documents are marked down.
+SATURATION, BY_LENGTH = 1.2, 0.75
+
 
 @dataclass(frozen=True, slots=True)
 class SampleIndex:
@@ -84,13 +88,12 @@ class SampleIndex:
             tuple(names), code, start, document[order], home, length, weight, size
         )
 
-    def ranked(
-        self, words: Sequence[str], *, k1: float = 1.2, b: float = 0.75
-    ) -> tuple[Ints, Floats]:
+    def ranked(self, words: Sequence[str]) -> tuple[Ints, Floats]:
         """Return the documents with any of the words, best first, and their scores.
 
         BM25 with each word once a document:
-        sum(idf(w) (k1 + 1) / (1 + k1 (1 - b + b len / mean(len)))), with
+        sum(idf(w) (k + 1) / (1 + k (1 - b + b len / mean(len)))), with
+        k = ``SATURATION``, b = ``BY_LENGTH`` and
         idf = ln(1 + (N - n + .5) / (n + .5)). Robertson and Zaragoza, "The
         probabilistic relevance framework", 2009; idf above 0 as in Lucene.
         """
@@ -105,7 +108,8 @@ class SampleIndex:
                 matched[rows] = True
         hits = np.flatnonzero(matched)
         relative_length = self.length[hits] / (self.length.mean() if hits.size else 1.0)
-        score = score[hits] * (k1 + 1.0) / (1.0 + k1 * (1.0 - b + b * relative_length))
+        share = 1.0 - BY_LENGTH + BY_LENGTH * relative_length
+        score = score[hits] * (SATURATION + 1.0) / (1.0 + SATURATION * share)
         order = np.argsort(-score, kind="stable")
         return hits[order], score[order]
 

@@ -9,6 +9,7 @@ import numpy as np
 from halflife.core.arrays import Floats
 
 _UNITS = ((1.0, "days"), (1 / 24, "hours"), (1 / 1440, "minutes"))
+MOST_SPANS, MOST_DATES = 6, 7  # marks whose labels fit beside one another
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTES = (1, 5, 15, 60, 180, 360, 720)
 _STEPS = (*(m / 1440 for m in _MINUTES), 1.0, 2.0, 7.0, 14.0)
@@ -102,7 +103,7 @@ def percent(label: str, low: float = 0.0, high: float = 1.0) -> Axis:
     return Axis(label, axis.low, axis.high, marks)
 
 
-def spans(label: str, high: float, *, most: int = 6) -> Axis:
+def spans(label: str, high: float) -> Axis:
     """Return an axis of durations from 0 to ``high`` days, in a suitable unit.
 
     >>> axis = spans("after", 0.5)
@@ -111,13 +112,13 @@ def spans(label: str, high: float, *, most: int = 6) -> Axis:
     """
     _, high = _ordered(0.0, high)
     size, unit = next((u for u in _UNITS if high >= 2 * u[0]), _UNITS[-1])
-    step = nice_step(high / size, most)
+    step = nice_step(high / size, MOST_SPANS)
     count = math.floor(high / size / step + 1e-9)
     marks = tuple((k * step * size, _number(k * step, step)) for k in range(count + 1))
     return Axis(f"{label} ({unit})", 0.0, high, marks)
 
 
-def calendar(label: str, low: float, high: float, *, most: int = 7) -> Axis:
+def calendar(label: str, low: float, high: float) -> Axis:
     """Return an axis of dates, in days since the epoch, UTC.
 
     >>> [label for _, label in calendar("date", 19358.0, 19723.0).ticks]
@@ -126,10 +127,10 @@ def calendar(label: str, low: float, high: float, *, most: int = 7) -> Axis:
     low, high = _ordered(low, high)
     days = high - low
     for step in _STEPS:
-        if days / step <= most:
+        if days / step <= MOST_DATES:
             form = "%Y-%m-%d" if step >= 1 else "%m-%d %H:%M"
             return Axis(label, low, high, _even(low, high, step, form))
-    months = next((m for m in _MONTH_STEPS if days / 30.4 / m <= most), 1200)
+    months = next((m for m in _MONTH_STEPS if days / 30.4 / m <= MOST_DATES), 1200)
     form = "%Y" if months >= 12 else "%Y-%m"
     return Axis(label, low, high, _months(low, high, months, form))
 

@@ -13,6 +13,7 @@ POINTS = 30  # lags at which a decay curve is drawn
 HALF_LIVES = 3.0  # length of a decay curve
 BAND = (0.1, 0.9)  # quantiles over copies
 FEWEST = 30  # objects a category must have
+LARGEST = 5  # categories that are compared: as many tones as can be told apart
 MOST_VALUES = 500  # of an attribute that makes categories
 UNKNOWN = ("", "None", "nan")
 
@@ -72,10 +73,10 @@ def unit(collection: Collection) -> float:
 
 def reach(collection: Collection) -> float:
     """Return how many days to follow copies: a few half-lives, if observed."""
-    looks = collection.looks
-    if looks.size < 2:
+    taken = collection.looks
+    if taken.size < 2:
         return 1.0
-    most = float(looks[-1] - looks[0]) / 3.0
+    most = float(taken[-1] - taken[0]) / 3.0
     lives = collection.lives
     exposure = float((lives.last_seen - lives.first_seen).sum())
     ended = int(lives.ended.sum())
@@ -92,9 +93,9 @@ def lags(collection: Collection) -> Floats:
 
 def references(collection: Collection, lag: Floats, count: int = REFERENCES) -> Floats:
     """Return evenly spread snapshots from which a copy can be followed to the end."""
-    looks = collection.looks
-    full = looks[looks <= looks[-1] - lag[-1] + 1e-9] if looks.size else looks
-    full = full if full.size else looks[:1]
+    taken = collection.looks
+    full = taken[taken <= taken[-1] - lag[-1] + 1e-9] if taken.size else taken
+    full = full if full.size else taken[:1]
     rows = np.unique(np.linspace(0, full.size - 1, count).round().astype(int))
     return full[rows] if full.size else full
 
@@ -126,10 +127,10 @@ def decay(collection: Collection, made: Floats, lag: Floats) -> DecayCurves:
 
 def _nearest(collection: Collection, at: Floats, lag: Floats) -> Floats:
     """Return the snapshot nearest to each moment; nan where none is near enough."""
-    looks = collection.looks
-    right = np.clip(np.searchsorted(looks, at), 0, looks.size - 1)
+    taken = collection.looks
+    right = np.clip(np.searchsorted(taken, at), 0, taken.size - 1)
     left = np.maximum(right - 1, 0)
-    best = np.where(at - looks[left] < looks[right] - at, looks[left], looks[right])
+    best = np.where(at - taken[left] < taken[right] - at, taken[left], taken[right])
     near = np.maximum(0.1 * lag, 0.5 * unit(collection)) * (lag > 0) + 1e-6
     found: Floats = np.where(np.abs(best - at) <= near, best, np.nan)
     return found
@@ -141,13 +142,13 @@ def arrivals(collection: Collection, step: float | None = None) -> tuple[Ints, f
     Only steps with a snapshot at both ends are counted, so that no object arrives in a
     gap. The objects of the first snapshot have not arrived.
     """
-    looks = collection.looks
+    taken = collection.looks
     step = step or max(unit(collection), 1.0 / 24.0)
-    if looks.size < 2:
+    if taken.size < 2:
         return np.zeros(0, np.intp), step
-    grid = looks[0] + step * np.arange(math.floor((looks[-1] - looks[0]) / step) + 1)
-    near = np.searchsorted(looks, grid + 1e-6, side="right") - 1
-    seen = grid - looks[near] <= 0.25 * step + 1e-6
+    grid = taken[0] + step * np.arange(math.floor((taken[-1] - taken[0]) / step) + 1)
+    near = np.searchsorted(taken, grid + 1e-6, side="right") - 1
+    seen = grid - taken[near] <= 0.25 * step + 1e-6
     came = np.sort(collection.lives.first_seen[~collection.lives.truncated])
     total = np.searchsorted(came, grid + 1e-6, side="right")
     complete = seen[1:] & seen[:-1]
@@ -176,9 +177,7 @@ def attribute(collection: Collection) -> str | None:
     return best
 
 
-def categories(
-    collection: Collection, name: str, count: int = 5
-) -> list[tuple[str, Bools]]:
+def categories(collection: Collection, name: str) -> list[tuple[str, Bools]]:
     """Return the largest categories of an attribute, with their spells."""
     column = collection.lives.attributes[name]
     if np.issubdtype(column.dtype, np.floating):
@@ -189,7 +188,7 @@ def categories(
         return []
     order = np.argsort(-counts, kind="stable")
     named = [k for k in order if values[k] not in UNKNOWN and counts[k] >= FEWEST]
-    return [(str(values[k]), words == values[k]) for k in named[:count]]
+    return [(str(values[k]), words == values[k]) for k in named[:LARGEST]]
 
 
 def as_words(column: Values) -> Values:

@@ -161,20 +161,20 @@ def _figures(
 
 
 def _lead(collection: Collection) -> str:
-    looks, lives = collection.looks, collection.lives
+    taken, lives = collection.looks, collection.lives
     objects = int(lives.object.max(initial=-1)) + 1
     gap = stretch(empirical.unit(collection))
     return (
-        f"{many(objects)} objects, seen in {many(looks.size)} snapshots of the whole "
-        f"source from {day(looks[0])} to {day(looks[-1])}, usually {gap} apart. The "
+        f"{many(objects)} objects, seen in {many(taken.size)} snapshots of the whole "
+        f"source from {day(taken[0])} to {day(taken[-1])}, usually {gap} apart. The "
         "study shows how fast a copy of it goes out of date, why, and how well that "
         "can be predicted."
     )
 
 
 def _facts(collection: Collection) -> list[tuple[str, str, str]]:
-    looks, lives = collection.looks, collection.lives
-    now, days = float(looks[-1]), float(looks[-1] - looks[0])
+    taken, lives = collection.looks, collection.lives
+    now, days = float(taken[-1]), float(taken[-1] - taken[0])
     came = int((~lives.truncated).sum())
     facts = [
         ("Objects now", many(collection.held(now).size), f"at {day(now)}"),

@@ -77,14 +77,14 @@ class JudgedForecasts:
 def judge(known: Study, ahead: Floats, confidence: float) -> list[JudgedForecasts]:
     """Return forecasts from many snapshots, each from the history until then."""
     found = []
-    looks = known.census.looks
+    observed = known.census.looks
     for days in ahead.tolist():
         horizon = known.at(days)
         at = references(known.census, horizon.outcome.known)
         bands = forecasts(horizon, DEFAULT, at, confidence) if at.size else []
         for k, band in enumerate(bands):
             seen = horizon.outcome.quality[k][at]
-            found.append(JudgedForecasts(METRICS[k], days, looks[at], seen, *band))
+            found.append(JudgedForecasts(METRICS[k], days, observed[at], seen, *band))
     return sorted(found, key=lambda j: (j.metric, j.ahead))
 
 

@@ -4,8 +4,8 @@ The lifetime of the summary made in week s is the least t > 0 with
 
     kl(summary of week s, summary of week s + t) > tau.
 
-Ipeirotis et al., TODS 2007, definition 4.1, which looks back from the current
-summary; a schedule has to know what lies ahead, so here lifetimes look forward. The
+Ipeirotis et al., TODS 2007, definition 4.1, which counts back from the current
+summary; a schedule has to know what lies ahead, so here lifetimes count forward. The
 divergence may fall below tau again: the first crossing counts. It is observed only
 weekly, so that a length of t means a crossing in (t - 1, t].
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from halflife.core.errors import UsageError
+from halflife.core.wording import one_line
 from halflife.watchlists.watch import WatchedParts, Watchlist, decode
 
 LARGEST = 2 << 20  # bytes; 5000 jobs with filters take 1 MB
@@ -113,5 +114,4 @@ def _documents(text: str) -> Iterator[object]:
                 raise UsageError(f"it is nested more than {DEEPEST} deep")
         yield from yaml.load_all(text, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UsageError(f"it is not YAML: {reason}") from None
+        raise UsageError(f"it is not YAML: {one_line(error)}") from None

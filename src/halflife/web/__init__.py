@@ -1,1 +1,1 @@
-"""The page people look at: ``halflife serve``."""
+"""The pages that ``halflife serve`` shows in a browser."""

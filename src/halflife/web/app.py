@@ -116,7 +116,7 @@ class ProjectPages:
         self.hubs = HubCallbacks(self.board.config)
         self.pushes = KeyedPushes(self.board.config)
         self.desk = SettingsDesk(lambda: self.board.path, self.board.forget)
-        self.trials = Trials(lambda: None)
+        self.trials = Trials()
         self.answers: dict[str, Callable[[Survey, Params], Answer]] = {
             "overview": pages.overview,
             "changes": changes_page.changes,
@@ -187,9 +187,8 @@ class ProjectPages:
 
     def page(self, name: str, request: Request) -> Response:
         """Answer with a page."""
-        jobs = (
-            self.background.jobs
-        )  # before the survey, so that it includes their results
+        # Before the survey, so that it includes their results.
+        jobs = self.background.jobs
         seen = self.board.glance()
         first = not seen.rows and name not in ALWAYS
         later = (
@@ -226,17 +225,23 @@ class ProjectPages:
 
     def render(self, template: str, **values: object) -> str:
         """Return a page as HTML."""
-        blank = {"page": "", "now": 0.0, "settings": "", "waiting": 0, "query": ""}
-        board = {"visiting": self.board.visiting, "renewing": self.board.working}
-        return self._templates.get_template(template).render(
-            blank
-            | {"titles": navigation.entries(self._paths), "progress": {}}
-            | {"renewed": navigation.RENEWED}
-            | {"jobs": self.background.jobs, "working": False, "total": 0}
-            | board
-            | {"trouble": words.plain(self.board.trouble)}
-            | values
-        )
+        usual: dict[str, object] = {
+            "page": "",
+            "now": 0.0,
+            "settings": "",
+            "waiting": 0,
+            "query": "",
+            "titles": navigation.entries(self._paths),
+            "renewed": navigation.RENEWED,
+            "jobs": self.background.jobs,
+            "progress": {},
+            "working": False,
+            "total": 0,
+            "visiting": self.board.visiting,
+            "renewing": self.board.working,
+            "trouble": words.plain(self.board.trouble),
+        }
+        return self._templates.get_template(template).render(usual | values)
 
     def data(self, name: str, request: Request) -> Response:
         """Answer with the content of a page as JSON."""
@@ -324,20 +329,14 @@ class ProjectPages:
         For ``grace`` seconds nothing is written, and it can be undone.
         """
         config = await run_in_threadpool(self.board.config)
-        if verdict == "accept":
-            return self.background.start(
-                f"accept run {run}",
-                lambda: actions.accept(config, run),
-                run=run,
-                grace=grace,
-            )
-        if verdict == "keep":
-            return self.background.start(
-                f"keep what we have, not run {run}",
-                lambda: actions.keep(config, run),
-                run=run,
-                grace=grace,
-            )
+        jobs = {
+            "accept": (f"accept run {run}", actions.accept),
+            "keep": (f"keep what we have, not run {run}", actions.keep),
+        }
+        if verdict in jobs:
+            what, work = jobs[verdict]
+            decide = partial(work, config, run)
+            return self.background.start(what, decide, run=run, grace=grace)
         if verdict == "retry":
             seen = await run_in_threadpool(self.board.glance)
             return await self.start_sync(

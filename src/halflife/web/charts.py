@@ -31,6 +31,7 @@ MEASURES = {
 WIDE, SLIM = (600.0, 320.0), (340.0, 270.0)
 ALONE = (860.0, 380.0)  # of a chart that has the width of a page for itself
 FOUND = "found in hindsight"
+FAR = 7.0  # days that a forecast reaches
 SHORT = 7.0  # days of the shortest timeline
 FEWEST = 4.0  # the lowest end of a timeline's axis
 MEASURED = frozenset(
@@ -102,10 +103,10 @@ def _day(at: float) -> str:
 
 
 def course(
-    name: str, past: PastFreshness | None, cast: Forecast, now: float, far: float = 7.0
+    name: str, past: PastFreshness | None, cast: Forecast, now: float
 ) -> ChartFigure:
     """Return the past and the forecast quality, with a line at the present."""
-    ahead = now + np.linspace(0.0, far, 36)
+    ahead = now + np.linspace(0.0, FAR, 36)
     mean, low, high = (
         np.interp(ahead, cast.at, y) for y in (cast.mean, cast.low, cast.high)
     )
@@ -125,7 +126,7 @@ def course(
     about = (
         f"It is {words.share(float(mean[0]))} now "
         f"({words.interval(float(low[0]), float(high[0]))}), and would be "
-        f"{words.share(float(mean[-1]))} in {words.span(far)} if nothing were fetched."
+        f"{words.share(float(mean[-1]))} in {words.span(FAR)} if nothing were fetched."
     )
     columns = {"expected": mean, "low": low, "high": high}
     earlier = (before.mean, before.low, before.high)
@@ -133,7 +134,7 @@ def course(
     chart = Chart(
         f"{MEASURES[cast.measure]}: {when}",
         f"{_before(before, now)}{about}",
-        _dates(min(first, now - 0.25), now + far),
+        _dates(min(first, now - 0.25), now + FAR),
         axis,
         tuple(marks),
     )

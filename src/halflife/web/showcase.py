@@ -164,7 +164,6 @@ def _body(name: str, i: int, version: int) -> str:
 
 def page_key(name: str, i: int) -> str:
     """Return the address of a page of a source."""
-    """Return the address of a page of a source."""
     return f"https://{name}.example/{f'page-{i}' if i else ''}"
 
 
@@ -176,24 +175,24 @@ def _listing(
     initial = int(arrivals / rate)
     born = np.r_[np.full(initial, -1.0), rng.uniform(0, 60, int(arrivals * 60))]
     died = np.maximum(born, 0.0) + rng.exponential(1.0 / rate, born.size)
-    looks = np.arange(60.0) + (now - 59.6)
+    fetched = np.arange(60.0) + (now - 59.6)
     start = np.asarray(np.ceil(np.maximum(born, 0.0)), dtype=np.intp)
     stop = np.asarray(np.minimum(np.ceil(died), 60.0) - 1.0, dtype=np.intp)
     seen = np.flatnonzero(stop >= start)
     start, stop = start[seen], stop[seen]
-    padded = np.r_[-np.inf, looks, np.inf]
+    padded = np.r_[-np.inf, fetched, np.inf]
     city = rng.choice(np.array(CITIES, dtype=object), seen.size)
     lives = Lives(
         tuple(f"{source.name}-{i}" for i in seen.tolist()),
         padded[start],
-        looks[start],
-        looks[stop],
+        fetched[start],
+        fetched[stop],
         padded[stop + 2],
         {"city": city},
     )
     run = store.begin([source.name], now - 0.5, lease=1.0)
     none = np.zeros(0)
-    kept = Collection(source.name, looks, lives, none.astype(np.intp), none)
+    kept = Collection(source.name, fetched, lives, none.astype(np.intp), none)
     store.save_collection(run, kept)
     store.charge(run, LISTED, now - 0.5)
     store.finish(run, now - 0.4)

@@ -4,7 +4,7 @@ import re
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
@@ -76,15 +76,9 @@ class AddressTrial:
 
 
 class Trials:
-    """Tries addresses in the background, and keeps the latest of them.
+    """Tries addresses in the background, and keeps the latest of them."""
 
-    Args:
-        ended: Called when a trial has ended.
-
-    """
-
-    def __init__(self, ended: Callable[[], None]) -> None:
-        self._ended = ended
+    def __init__(self) -> None:
         self._kept: OrderedDict[str, AddressTrial] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -137,7 +131,6 @@ class Trials:
             trial.trouble = _in_words(config, error)
         except Exception as error:  # noqa: BLE001  (else it would run for ever)
             trial.trouble = f"an error of the program: {describe(error)}"
-        self._ended()
         trial.state = state if not trial.trouble else "failed"
 
 

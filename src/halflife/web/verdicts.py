@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,16 @@ from halflife.kinds.registry import kind_named
 from halflife.models.calibration import reliability, within
 from halflife.stores.forecasts import Checks, IssuedForecast
 from halflife.study import league as drawing
-from halflife.web import audit_words, charts, words
+from halflife.web import charts, words
 from halflife.web.charts import ChartFigure
 from halflife.web.pages import PAGE, Answer, Params
 from halflife.web.survey import Survey
 
 MEANT = 0.95  # the confidence of forecasts
+NAMED = 3  # sources that a sentence names
+FEW = 20  # outcomes below which no verdict is given
+
+HOLD = "The forecasts hold: every source that was checked kept its bounds."
 LEAGUE = ("league.json", "out/league.json")
 LARGEST = 20 * 2**20  # bytes of a league
 _NOT_HERE = re.compile(r'<style>.*?</style>|<text class="title".*?</text>', re.DOTALL)
@@ -112,7 +116,7 @@ def audit(seen: Survey, _: Params) -> Answer:
         "days": WINDOW,
         "share": seen.config.audit.share,
         "waiting": waiting,
-        "sentence": audit_words.sentence(rows),
+        "sentence": sentence(rows),
         "told": sum(one.scored for one in audits),
         "within": sum(round(one.coverage.mean * one.scored) for one in audits),
         "checked": sum(one.checked for one in audits),
@@ -162,3 +166,34 @@ def _judged(one: SourceAudit, kind: str, now: float) -> Answer:
         "why": words.plain(one.trust.why) if one.trust.factor > 1.0 else "",
         "verdict": verdict,
     }
+
+
+def sentence(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the verdict on all sources.
+
+    >>> row = {"source": "news", "forecasts": 40, "checked": 9}
+    >>> sentence([{**row, "verdict": "as forecast"}])
+    'The forecasts hold: every source that was checked kept its bounds.'
+    >>> sentence([{**row, "verdict": "too sure"}])
+    'The forecasts of news are too sure: their bounds are widened until they hold.'
+    """
+    wrong = [row for row in rows if row["verdict"] != "as forecast"]
+    seen = sum(row["forecasts"] + row["checked"] for row in rows)
+    if not wrong:
+        if seen < FEW:
+            return f"Too early to say: only {seen} outcomes so far, and none disagrees."
+        return HOLD
+    parts = []
+    for verdict in dict.fromkeys(row["verdict"] for row in wrong):
+        names = [words.plain(r["source"]) for r in wrong if r["verdict"] == verdict]
+        parts.append(f"of {_listed(names)} are {verdict}")
+    verdicts = "; those ".join(parts)
+    return f"The forecasts {verdicts}: their bounds are widened until they hold."
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > NAMED:
+        return f"{names[0]} and {len(names) - 1} more"
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -2,11 +2,15 @@
 
 import math
 import re
-from datetime import UTC, datetime
 
 from markupsafe import Markup
 
-from halflife.core.wording import number
+from halflife.core.wording import (
+    # The pages take these from here, too.
+    date as date,  # noqa: PLC0414
+    number,
+    plain as plain,  # noqa: PLC0414
+)
 from halflife.market.targets import parse
 
 NARROW = 0.99  # from this share on, intervals show tenths of a per cent
@@ -14,33 +18,6 @@ _SECOND = 0.5 / 86400  # days
 ROUNDING = 1e-6  # the tolerated rounding error of a float
 _WHOLE = re.compile(r"(?<![\d.,:-])\d{4,}(?![\d.,:-]*\d)")  # no fraction, no date
 _UNITS = ((1.0, "day"), (1 / 24, "h"), (1 / 1440, "min"))
-
-
-def plain(text: object) -> str:
-    r"""Return remote text as one line without control characters.
-
-    Marks of writing direction are dropped too. A page escapes the rest, so that no
-    text is taken for markup.
-
-    >>> plain("a\tb\x1b]0;x\x07 \u202efdp.exe")
-    'a b]0;x fdp.exe'
-    """
-    line = str(text)
-    if line.isprintable():
-        return line
-    return "".join(c if c.isprintable() else " " if c.isspace() else "" for c in line)
-
-
-def date(days: float | None) -> str | None:
-    """Return a moment as ISO 8601 in UTC; None if it is not one.
-
-    >>> date(19722.75), date(math.inf)
-    ('2023-12-31T18:00:00Z', None)
-    """
-    if days is None or not math.isfinite(days):
-        return None
-    moment = datetime.fromtimestamp(round(days * 86400), tz=UTC)
-    return moment.isoformat().replace("+00:00", "Z")
 
 
 def moment(days: float | None) -> str:

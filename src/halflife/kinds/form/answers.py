@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 from jmespath.exceptions import JMESPathError
 
 from halflife.core.errors import SourceError
+from halflife.core.wording import one_line
 from halflife.kinds.search.counts import total_of
-from halflife.readers.expressions import compiled, one_line
+from halflife.readers.expressions import compiled
 from halflife.readers.json_document import load_json
 from halflife.readers.markup import check_selector, first, only, select
 from halflife.readers.records import RecordPage, RecordReader

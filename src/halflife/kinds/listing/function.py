@@ -32,6 +32,7 @@ from halflife.core.errors import (
     Unreachable,
 )
 from halflife.core.object_store import Listing
+from halflife.core.wording import one_line
 from halflife.kinds.listing.client import ListingWalk
 from halflife.kinds.listing.pagination import (
     ListingRequest,
@@ -297,7 +298,7 @@ async def fetch_records(
     except HalflifeError as error:
         walk.trouble = str(error)
     except (Exception, SystemExit, GeneratorExit) as error:  # noqa: BLE001  (any code)
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(error)
         name = source.function.__qualname__
         walk.trouble = f"the function {name} failed: {type(error).__name__}: {reason}"
     if not records and walk.trouble:

@@ -27,8 +27,8 @@ from halflife.recognition.guess import (
     VAGUE,
     SourceGuess,
     TrialAnswer,
+    header_hints,
 )
-from halflife.recognition.header_hints import header_hints
 from halflife.recognition.pagination import ListAnswer, PagingGuess, TotalGuess
 from halflife.recognition.record_keys import check_key, find_keys
 from halflife.recognition.record_lists import RecordList, at_path, find_lists

@@ -14,8 +14,8 @@ from halflife.recognition.guess import (
     USABLE,
     SourceGuess,
     TrialAnswer,
+    header_hints,
 )
-from halflife.recognition.header_hints import header_hints
 
 _FEEDS = frozenset({
     "application/rss+xml", "application/atom+xml", "application/feed+json",

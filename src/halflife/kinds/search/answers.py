@@ -8,10 +8,11 @@ from typing import NamedTuple
 from jmespath.exceptions import JMESPathError
 
 from halflife.core.errors import ConfigError, SourceError, UsageError
+from halflife.core.wording import one_line
 from halflife.kinds.search.counts import total_of
 from halflife.net.addresses import resolve
 from halflife.readers import xml_stream
-from halflife.readers.expressions import compiled, one_line
+from halflife.readers.expressions import compiled
 from halflife.readers.json_document import load_json
 from halflife.readers.markup import MarkupQuery, check_selector, first, only, select
 from halflife.readers.text import is_html, to_text, visible

@@ -52,7 +52,9 @@ def group_dues(
     column = np.array(group_column(known, terms.group), object)
     for values in groups:
         part = known.select(np.isin(column, values))
-        mine = replace(part, looks=_looks(part, [fetched.get(v, ()) for v in values]))
+        mine = replace(
+            part, looks=_observed(part, [fetched.get(v, ()) for v in values])
+        )
         last = last_fetch(mine)
         due = last + policy.bounded(mine, schedule.holds_part(mine), terms)
         there = int(np.count_nonzero(part.lives.present(last)))
@@ -60,15 +62,15 @@ def group_dues(
     return tuple(found)
 
 
-def _looks(part: Collection, fetched: Sequence[Sequence[float]]) -> Floats:
+def _observed(part: Collection, fetched: Sequence[Sequence[float]]) -> Floats:
     """Return when a group was fetched completely.
 
     Times before the oldest stored fetch of a value are left out: missing fetches would
-    look like a long interval with too few changes.
+    pass for a long interval with too few changes.
     """
     together = sorted(set.intersection(*(set(times) for times in fetched)))
     since = max(
         (times[0] for times in fetched if len(times) >= REMEMBERED), default=0.0
     )
-    looks = np.union1d(part.looks, together)
-    return looks[looks >= since]
+    observed = np.union1d(part.looks, together)
+    return observed[observed >= since]

@@ -70,16 +70,16 @@ def pace(known: Collection, window: float = 45.0) -> TurnoverPace:
 
 def _gaps(known: Collection, window: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Return sizes at the last fetches; ends, arrivals and days between them."""
-    looks, lives = known.looks, known.lives
-    first = np.searchsorted(looks, lives.first_seen)
-    gone = np.searchsorted(looks, lives.gone_by)
-    news = np.bincount(first, minlength=looks.size)[: looks.size]
-    ends = np.bincount(gone, minlength=looks.size)[: looks.size]
+    observed, lives = known.looks, known.lives
+    first = np.searchsorted(observed, lives.first_seen)
+    gone = np.searchsorted(observed, lives.gone_by)
+    news = np.bincount(first, minlength=observed.size)[: observed.size]
+    ends = np.bincount(gone, minlength=observed.size)[: observed.size]
     size = np.cumsum(news - ends).astype(np.float64)
-    begin = int(np.searchsorted(looks, last_fetch(known) - window - 1e-9))
-    begin = max(min(begin, looks.size - 2), 0)
+    begin = int(np.searchsorted(observed, last_fetch(known) - window - 1e-9))
+    begin = max(min(begin, observed.size - 2), 0)
     later = slice(begin + 1, None)
-    gap = np.diff(looks[begin:])
+    gap = np.diff(observed[begin:])
     return size[begin:], ends[later].astype(float), news[later].astype(float), gap
 
 

@@ -11,7 +11,7 @@ Every refresh shows how far the old summary was off after its gap. A database's 
 is its own mean drift, drawn towards what all show for one of its size by as much as
 eight weeks of drift would. That expectation falls with 1 / |D|: a new document moves
 the counts of a large database less. Databases differ by orders of magnitude and a few
-jumps hold most of the drift, so how much to draw cannot be told from variances
+jumps hold most of the drift, so how much to draw cannot be read off variances
 (Buehlmann and Straub's credibility did worse); anything from 1 to 16 weeks does about
 as well, and means by domain do no better than one for all. ``b`` is common to all, and
 every database has one vote.
@@ -76,8 +76,8 @@ def learn(seen: Refreshes, size: Floats) -> LearnedDrift:
     n = size.size
     b = power(database, gap, kl, n)
     total, watched = np.bincount(database, kl, n), np.bincount(database, gap**b, n)
-    told = (total.astype(np.float64), watched.astype(np.float64))
-    return LearnedDrift(shrunk(*told, size), b)
+    sums = (total.astype(np.float64), watched.astype(np.float64))
+    return LearnedDrift(shrunk(*sums, size), b)
 
 
 def shrunk(total: Floats, watched: Floats, size: Floats) -> Floats:

@@ -74,11 +74,11 @@ class Experience:
     def survival(self, names: Sequence[str]) -> WeibullSurvival:
         """Return each database's survival, time in weeks."""
         seen = self.known.refreshes
-        key, told = ("cox", tuple(names)), (seen.kl.size, float(np.nansum(seen.kl)))
-        if self.known.fitted.get(key, (None,))[0] != told:  # one more refresh is known
-            self.known.fitted[key] = told, self._fit(tuple(names))
+        key, mark = ("cox", tuple(names)), (seen.kl.size, float(np.nansum(seen.kl)))
+        if self.known.fitted.get(key, (None,))[0] != mark:  # one more refresh is known
+            self.known.fitted[key] = mark, self._fit(tuple(names))
         fitted = self.known.fitted[key][1]
-        return self._published(names) if fitted is None else self._told(fitted, names)
+        return self._published(names) if fitted is None else self._own(fitted, names)
 
     def _fit(self, names: tuple[str, ...]) -> FittedDrift | None:
         """Return the model of the store's own intervals; None if there are too few."""
@@ -119,7 +119,7 @@ class Experience:
         }
         return np.column_stack([known[name] for name in names])
 
-    def _told(self, fitted: FittedDrift, names: Sequence[str]) -> WeibullSurvival:
+    def _own(self, fitted: FittedDrift, names: Sequence[str]) -> WeibullSurvival:
         """Return what the store's own model says; else what the published one does."""
         n = len(self.known)
         usual = self._published(names)

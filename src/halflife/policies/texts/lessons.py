@@ -104,7 +104,7 @@ class Lessons:
         return lifetimes(self.found, [self.tau * step for step in LADDER])
 
     @cached_property
-    def told(self) -> Features:
+    def covariates(self) -> Features:
         """Return the features of all lifetimes."""
         return features(self.found, self.lives, training=self.history)
 
@@ -116,15 +116,15 @@ class Lessons:
         here = Lifetimes(
             np.arange(n), np.full(n, start), np.full(n, self.tau), length, gone
         )
-        told = features(self.found, here, training=self.history)
-        x = _columns(told, names)
+        known = features(self.found, here, training=self.history)
+        x = _columns(known, names)
         for one, row in zip(self.found, x, strict=True):
             if not np.isfinite(row).all():
                 raise UsageError(f"{one.name}: no {', '.join(names)} in week {start}")
         return x
 
     def survival(self, names: Sequence[str] = FULL) -> WeibullSurvival:
-        """Return each database's survival as the others tell it, time in weeks.
+        """Return each database's survival as predicted from the others, in weeks.
 
         Cox's regression stratified by domain, then Weibull curves (``DriftModel``).
         A domain in which no other database has an ended lifetime takes the mean
@@ -140,18 +140,18 @@ class Lessons:
         return WeibullSurvival(rate, shape)
 
     def odds(self) -> Floats:
-        """Return the log odds of a change as the others tell it, by age in weeks."""
+        """Return the log odds of a change as predicted from the others, by age."""
         from halflife.policies.texts.bayes import odds_of  # noqa: PLC0415  (a cycle)
 
         return odds_of(self)
 
     def _fit(self, names: tuple[str, ...]) -> tuple[FittedDrift, ...]:
         """Return a model for each database, fitted to all the others."""
-        x = _columns(self.told, names)
+        x = _columns(self.covariates, names)
         known: Bools = np.asarray(np.isfinite(x).all(axis=1))
         given = x[known]
         spells = _spells(self.lives, known)
-        domain = np.array(self.told.stratum, np.str_)[known]
+        domain = np.array(self.covariates.stratum, np.str_)[known]
         owner = self.lives.database[known]
         start, found = None, []
         for i in range(len(self.found)):
@@ -168,13 +168,13 @@ class Lessons:
         return tuple(found)
 
 
-def _columns(told: Features, names: Sequence[str]) -> Floats:
+def _columns(known: Features, names: Sequence[str]) -> Floats:
     """Return features; those that begin with ln_ and are none are logarithms."""
     return np.column_stack(
         [
-            told.column(name)
-            if name in told.names
-            else np.log(told.column(name.removeprefix("ln_")) + TINY)
+            known.column(name)
+            if name in known.names
+            else np.log(known.column(name.removeprefix("ln_")) + TINY)
             for name in names
         ]
     )

@@ -205,7 +205,7 @@ class DueSummaries:
         level: The score at which a database is due whatever that costs; None if the
             income decides.
         survival: How long summaries hold as the rule has it, in weeks.
-        counts: The rule, if it checks by match counts where a database tells such.
+        counts: The rule, if it checks by match counts where a database reports them.
 
     """
 
@@ -235,10 +235,7 @@ def choose(rule: DueSummaries, known: Databases) -> Choices:
         return found
     lives = rule.survival(taught)
     days = WeibullSurvival(lives.rate * WEEK**-lives.shape, lives.shape)
-    return Choices(
-        found.renews, found.due, found.every, found.since, found.rank, found.cost,
-        found.why, days,
-    )  # fmt: skip
+    return replace(found, survival=days)
 
 
 def scheduled(policy: ScoredSummaries, rule: DueSummaries, known: Databases) -> Choices:
@@ -328,7 +325,7 @@ def _level(
 
 
 def _failing(known: Databases) -> float:
-    """Return the share of checks that are not passed, one of each told beforehand."""
+    """Return the share of checks that are not passed, one of each lent beforehand."""
     asked, passed = known.checks.asked.sum(), known.checks.passed.sum()
     return float((asked - passed + 1.0) / (asked + 2.0))
 

@@ -59,7 +59,7 @@ class TextRule:
 
     @property
     def by_counts(self) -> bool:
-        """Whether its checks ask for match counts where a database tells them."""
+        """Whether its checks ask for match counts where a database reports them."""
         return self.due is not None and self.due.counts is not None
 
     def choose(self, known: Databases) -> Choices:
@@ -73,7 +73,7 @@ class TextRule:
 class ByPrice:
     """What a live source goes by if its settings name no rule.
 
-    It has no interval of its own: what a look is worth is weighed against what all
+    It has no interval of its own: what a fetch is worth is weighed against what all
     other sources offer, and the price of a request decides.
     """
 

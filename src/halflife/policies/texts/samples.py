@@ -1,4 +1,4 @@
-"""Updates by sampling: look at 20 documents, renew where most have changed.
+"""Updates by sampling: fetch 20 documents, renew where most have changed.
 
 Cho and Ntoulas, "Effective change detection using sampling", VLDB 2002, as used by
 Ipeirotis et al., TODS 2007, s. 5.3: the database with the largest number of changed
