@@ -2,18 +2,28 @@
 
 import json
 import re
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from contracts import (
+    test_form_policies as forms,
+    test_listing_policies as listings,
+    test_search_policies as searches,
+)
 from halflife import plugins
 from halflife.cli import main
 from halflife.config import Config
 from halflife.engine import bootstrap
 from halflife.engine.service import ServiceRhythm
 from halflife.kinds.pages import recorded_source as pages_recorded
+from halflife.kinds.search.rules import bad_choices
 from halflife.policies import laws
+from halflife.policies.listings import ListingPolicy
+from halflife.policies.texts.live import SearchPolicy
+from halflife.queries.policies import NewPolicy
 from halflife.replay.play import Play, play_recorded
 from plugin_folder import install
 from replay.worlds import BEGAN, HOME, text
@@ -39,7 +49,7 @@ def installed(tmp_path, monkeypatch):
 
 
 def test_the_page_shows_the_example_that_is_installed():
-    module, test = blocks("python")
+    module, test, _ = blocks("python")
     assert module == (EXAMPLE / "halflife_likely_stale.py").read_text()
     assert (EXAMPLE / "tests/test_likely_stale.py").read_text().endswith(test)
     shown = tomllib.loads(blocks("toml")[0])["project"]
@@ -90,3 +100,51 @@ def test_the_policy_of_the_page_runs_in_the_service(tmp_path, capsys):
     assert main(["explain", f"{URL}/1", "--config", str(path), "--json"]) == 0
     choice = json.loads(capsys.readouterr().out)["choice"]
     assert choice["policy"] == "likely-stale"
+
+
+@pytest.fixture
+def others(tmp_path, monkeypatch):
+    """The policies of other kinds on the page are on the path."""
+    site = tmp_path / "site"
+    info = site / "halflife_my_policies-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "my_policies.py").write_text(blocks("python")[2])
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my\nVersion: 1.0\n")
+    shown = tomllib.loads(blocks("toml")[2])["project"]["entry-points"]
+    points = "".join(
+        f"[{group}]\n" + "".join(f"{name} = {at}\n" for name, at in found.items())
+        for group, found in shown.items()
+    )
+    (info / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(site)
+    yield
+    sys.modules.pop("my_policies", None)
+
+
+@pytest.mark.usefixtures("others")
+def test_the_page_shows_a_policy_of_each_other_kind_that_keeps_its_contract():
+    listing = plugins.load("halflife.policies.listing", "six-hours", ListingPolicy)
+    known = listings.history("many")
+    assert listing.due(known, listings.TERMS) == known.looks[-1] + 0.25
+    form = plugins.load("halflife.policies.form", "all-again", NewPolicy)
+    assert form.name == "all-again"
+    done, asked, _ = forms.turn(form, forms.held_of(forms.table(30)), forms.table(40))
+    assert asked
+    assert done.stop == "nothing more is worth a request"
+    search = plugins.load("halflife.policies.search", "monthly", SearchPolicy)
+    databases = searches.known(3, 5)
+    found = search.choose(databases)
+    assert bad_choices(found, 5) == ""
+    assert (found.due == (searches.NOW - databases.made >= 30.0)).all()
+
+
+@pytest.mark.usefixtures("others")
+def test_the_policies_of_other_kinds_on_the_page_are_listed(capsys):
+    assert main(["policies", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["results"]
+    about = {row["name"]: row["about"] for row in rows if row["package"] == "my"}
+    assert about == {
+        "six-hours": "Fetch every six hours.",
+        "all-again": "Read all records again.",
+        "monthly": "Summarise again after 30 days.",
+    }

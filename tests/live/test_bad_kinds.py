@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from halflife.config import Config
-from halflife.core.errors import ConfigError, UsageError
+from halflife.core.budget import Account
+from halflife.core.errors import ConfigError, StoreError, UsageError
 from halflife.engine import bootstrap
 from halflife.engine.breakers import Breaker
 from halflife.engine.once import sync
@@ -426,6 +427,19 @@ def test_waiting_for_a_host_is_not_silence(bad, path, server, monkeypatch):
     answers.join()
     assert not first.trouble
     assert first.result.listed == 5
+
+
+@pytest.mark.parametrize("error", [StoreError("the disk is full"), ValueError()])
+def test_a_kind_is_not_blamed_for_a_full_disk_when_it_is_eased(caplog, path, error):
+    class Full:
+        def ease(self):
+            raise error
+
+    group = Config.load(path).source[:1]
+    worker = contained_worker.ContainedWorker(group, Account(int))
+    worker._worker = Full()
+    worker.ease()
+    assert bool(caplog.records) == isinstance(error, ValueError)
 
 
 def test_a_kind_that_fails_at_a_folder_offers_no_history_of_it(bad, tmp_path, caplog):

@@ -1,6 +1,7 @@
 """Folders of recorded histories, played by the service itself."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,13 @@ from halflife.core.errors import ConfigError, UsageError
 from halflife.core.forms import Attribute
 from halflife.kinds.form.recorded_tables import attributes_of
 from halflife.recordings.relations import load_relation
-from halflife.replay.contest import DEFAULT, ContestRules, check, contest
+from halflife.replay.contest import (
+    DEFAULT,
+    ContestRules,
+    check,
+    contest,
+    known_policies,
+)
 from halflife.replay.folder import aligned, recorded_in
 from halflife.replay.recorded_source import source_name
 from halflife.replay.world import RecordedRequest
@@ -206,6 +213,21 @@ def test_a_policy_that_no_source_knows_is_refused_with_names_by_kind(world):
         check(["azar"], [cars])
     with pytest.raises(UsageError, match="name one at least"):
         contest([cars], ContestRules([], [1.0]))
+
+
+def test_a_form_plays_every_policy_for_what_it_is_kept_for(world):
+    (form,) = recorded_in(world, ["cars:form"])
+    names = known_policies([form])["form"]
+    assert {"expected", "exhaustive"} <= set(names)
+    assert not {"cube-root", "naive-1"} & set(names)
+    known = replace(form, purpose="known")
+    assert {"cube-root", "naive-1"} <= set(known_policies([known])["form"])
+    assert "expected" not in known_policies([known])["form"]
+    with pytest.raises(UsageError, match="no source here knows a policy named 'cube"):
+        check(["cube-root"], [form])
+    rules = ContestRules(["cube-root"], [40.0], days=3.0)
+    (row,) = contest([replace(known, name="k"), form], rules)  # one can use it
+    assert {source["kind"] for source in row["sources"]} == {"form"}
 
 
 def test_an_object_history_without_a_valid_snapshot_is_refused(world):

@@ -164,7 +164,8 @@ class ContainedWorker:
             if self._worker is not None:
                 self._worker.ease()
         except RAISED as error:
-            log(self._group, "ease", blame(error))
+            if not is_meant(error):  # a full disk ends the work itself, with its reason
+                log(self._group, "ease", blame(error))
 
     async def keep(self) -> None:
         """Keep the leases; return only if our own state says they are lost."""

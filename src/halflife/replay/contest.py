@@ -14,7 +14,7 @@ from halflife.config import Config
 from halflife.config.kinds import settings_of
 from halflife.config.values import MOST_REQUESTS
 from halflife.core.arrays import Floats
-from halflife.core.errors import UsageError
+from halflife.core.errors import ConfigError, UsageError
 from halflife.engine import logs
 from halflife.engine.service import ServiceRhythm
 from halflife.kinds.protocol import Report
@@ -157,9 +157,33 @@ def _check_budgets(game: "_Game", budgets: Sequence[float]) -> None:
 
 def known_policies(sources: Sequence[RecordedSource]) -> dict[str, list[str]]:
     """Return the names of the policies that sources can use, by kind."""
-    groups = {s.kind: settings_of(s.kind).policy_group for s in sources}
-    found = {kind: plugins.policies(group) for kind, group in groups.items() if group}
-    return {kind: names for kind, names in found.items() if names}
+    found: dict[str, list[str]] = {}
+    for source in sources:
+        of_kind = found.setdefault(source.kind, [])
+        if settings_of(source.kind).policy_group != plugins.POLICIES or not of_kind:
+            of_kind += [name for name in _usable(source) if name not in of_kind]
+    return {kind: sorted(names) for kind, names in found.items() if names}
+
+
+def _usable(source: RecordedSource) -> list[str]:
+    """Return the names of the policies that a source can use as it was recorded.
+
+    A form that is kept for new records cannot use a policy for known ones.
+    """
+    group = settings_of(source.kind).policy_group
+    names = plugins.policies(group) if group else []
+    if group == plugins.POLICIES:
+        return names
+    return [name for name in names if _fits(source, name)]
+
+
+def _fits(source: RecordedSource, policy: str) -> bool:
+    """Say whether the settings of a source may name a policy."""
+    try:
+        Config.parse("\n".join(_table(_origin(0), source, policy)))
+    except ConfigError:
+        return False
+    return True
 
 
 def check(policies: Sequence[str], sources: Sequence[RecordedSource]) -> None:
@@ -265,9 +289,15 @@ def _settings(world: Mapping[str, RecordedSource], policy: str, pace: float) -> 
     if policy in plugins.policies():  # chosen for the pages of all sources together
         lines.append(f'[policy]\nname = "{policy}"')
     for origin, source in world.items():
-        lines.append(f'[[source]]\nname = "{source.name}"\nrobots = false')
         group = settings_of(source.kind).policy_group
-        if group and group != plugins.POLICIES and policy in plugins.policies(group):
-            lines.append(f'policy = "{policy}"')
-        lines.append(source.settings(origin))
+        has_own = group and group != plugins.POLICIES
+        own = has_own and policy in plugins.policies(group) and _fits(source, policy)
+        lines += _table(origin, source, policy if own else "")
     return "\n".join(lines) + "\n"
+
+
+def _table(origin: str, source: RecordedSource, policy: str) -> list[str]:
+    """Return the lines of a source in the settings, with a policy of its own if any."""
+    own = [f'policy = "{policy}"'] if policy else []
+    head = f'[[source]]\nname = "{source.name}"\nrobots = false'
+    return [head, *own, source.settings(origin)]
