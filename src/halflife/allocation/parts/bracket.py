@@ -129,4 +129,11 @@ def find_price(
             break
     low, high = search.price_at(search.low), search.price_at(search.high)
     most, least = (bracket.at(price, edges)[0] for price in (low, high))
+    # Two coordinates may be rounded to one price, where demand falls within a float.
+    while least > budget:
+        high = float(np.nextafter(high, np.inf))
+        least = bracket.at(high, edges)[0]
+    while most < budget:
+        low = float(np.nextafter(low, 0.0))
+        most = bracket.at(low, edges)[0]
     return BudgetPrice(low, high, (budget - least) / (most - least))
