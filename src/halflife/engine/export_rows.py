@@ -3,11 +3,11 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 from halflife.core.errors import UsageError
+from halflife.net.dates import to_iso
 from halflife.stores import Store
 from halflife.stores.holdings import PageRow, RecordRow
 
@@ -152,10 +152,7 @@ def _head(row: RecordRow | PageRow, wanted: ExportSelection) -> dict[str, Any]:
 
 def date(days: float | None) -> str | None:
     """Return a time in days since the epoch as ISO 8601, UTC; None stays None."""
-    if days is None:
-        return None
-    moment = datetime.fromtimestamp(round(days * 86400), tz=UTC)
-    return moment.isoformat().replace("+00:00", "Z")
+    return None if days is None else to_iso(days)
 
 
 def text_of(page: PageRow) -> str | None:

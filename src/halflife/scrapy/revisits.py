@@ -211,7 +211,7 @@ class Revisits:
             wallet.use(self._purse.spent, now)
             allowed = self._keeper.allowance()
             began = self._run.began
-            await crawl.turns(self._keeper, allowed, on_looks=self._count, since=began)
+            await crawl.turns(self._keeper, allowed, on_batch=self._count, since=began)
             self._whole = True
         except HalflifeError as error:
             _LOG.error("the crawl ends: %s", error)

@@ -216,7 +216,7 @@ async def _fetch(
             purse,
             np.random.default_rng(0),
             clock=keeper.clock,
-            on_looks=compare,
+            on_batch=compare,
         )
     finally:
         purse.close()

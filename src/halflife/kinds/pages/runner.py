@@ -214,7 +214,7 @@ class Keeper:
     async def turn(
         self,
         requests: int,
-        on_looks: Callable[[Observations], None] = lambda _: None,
+        on_batch: Callable[[Observations], None] = lambda _: None,
         *,
         since: float | None = None,
     ) -> SyncOutcome:
@@ -227,7 +227,7 @@ class Keeper:
         def observe(looks: Observations) -> None:
             self._count(looks, outcome)
             self._measure(looks)
-            on_looks(looks)
+            on_batch(looks)
 
         granted = requests - await self._serve_callers(requests)
         purse = self.purse(granted)
@@ -242,7 +242,7 @@ class Keeper:
                 self._rng,
                 clock=self.clock,
                 since=self._since if since is None else since,
-                on_looks=observe,
+                on_batch=observe,
             )
         finally:
             purse.close()
