@@ -252,16 +252,16 @@ class GuardedPages:
 
     def _put_aside(self, answer: HeldFetch) -> None:
         held = self._held
-        room = answer.look.key in self._rows or len(self._rows) < held_pages.MOST
+        room = answer.observation.key in self._rows or len(self._rows) < held_pages.MOST
         held.save(self._run.id, answer, room=room)
-        row = held.row(answer.look.key)
+        row = held.row(answer.observation.key)
         if row is None:
             return
         first = answer.state == HELD and (row.source, row.shape) not in self._state
         self._note(row)
         self._unsure += row.why == UNSURE
-        if row.state == WAITS and answer.look.links is not None:
-            self._links[row.key] = answer.look.links
+        if row.state == WAITS and answer.observation.links is not None:
+            self._links[row.key] = answer.observation.links
         if first:
             self._hold_alike(row)
 

@@ -234,7 +234,7 @@ class RemotePages:
 def take_in(pages: PageClient, seen: SeenPages) -> list[Observation]:
     """Return the admitted observations of a worker, and learn from its notes."""
     looks: list[Observation] = []
-    for page, hints in by_page(seen.looks):
+    for page, hints in by_page(seen.observations):
         if page.key in seen.heads:
             _learn(pages.site_of(page.key), page, seen.heads[page.key])
         limits = pages.site_of(page.key).limits if page.key in seen.maps else None

@@ -13,7 +13,7 @@ class TriedQuery:
 
     Attributes:
         at: When the turn that sent it ended, in days.
-        what: The query, or the key that was looked up.
+        what: The query, or the key that was requested.
         requests: Its cost in requests.
         shown: How many records it returned.
         new: How many of them were new.

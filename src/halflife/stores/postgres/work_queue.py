@@ -27,6 +27,7 @@ from halflife.stores.postgres.connection import PostgresConnection
 from halflife.stores.postgres.ledger_window import BudgetWindow, LedgerWindow
 from halflife.stores.postgres.store import PostgresStore
 from halflife.stores.postgres.work_sources import SourceQueue
+from halflife.stores.schema import refuse_newer
 from halflife.stores.work import SeenAnswer
 
 __all__ = ["BudgetWindow", "HostLease", "LeasedPage", "WorkQueue"]
@@ -103,7 +104,7 @@ class WorkQueue:
             connection.check_clock()
             with connection.reading() as db:
                 found = schema.version(db, where.schema)
-            schema.refuse_newer(found, where.name)
+            refuse_newer(found, schema.newest(), where.name)
             if found is not None:
                 with connection.changing_schema() as db:
                     work_schema.add(db)
