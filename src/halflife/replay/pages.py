@@ -72,8 +72,8 @@ class StrategyScore:
         rows = [
             ("freshness", f"{self.freshness:.3f}"),
             ("age, in days", f"{number(self.age, 3)}"),
-            ("looks that found a change", f"{self.change_ratio:.3f}"),
-            ("items never looked at", f"{self.starved:.3f}"),
+            ("fetches that found a change", f"{self.change_ratio:.3f}"),
+            ("items never fetched", f"{self.starved:.3f}"),
             ("requests", self.requests),
         ]
         return self.plot() + notebook.table(["score", "value"], rows)

@@ -80,8 +80,8 @@ def unread(store: Store, sources: Iterable[SourceConfig]) -> set[str]:
         read = dict(zip(links.keys, links.under, strict=True))
         for key in map(canonical, source.addresses):
             row = evidence.row(key)
-            looked = row is not None and evidence.looks[row] > 0
-            if looked and not read.get(key):
+            fetched = row is not None and evidence.looks[row] > 0
+            if fetched and not read.get(key):
                 keys.add(key)
     return keys
 

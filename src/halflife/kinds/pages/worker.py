@@ -94,8 +94,8 @@ class PageWorker:
         """
         checked, found = checks
 
-        def on_batch(looks: Observations) -> None:
-            errand.told(len(looks))
+        def on_batch(batch: Observations) -> None:
+            errand.told(len(batch))
 
         keeper, since = self.keeper, self.keeper.since
         most = None if errand.most is None else errand.most - checked

@@ -30,8 +30,8 @@ class AnswerMemory:
     news: tuple[tuple[str, float], ...] = ()
 
 
-def _usual(share: Any, kind: Any, records: Any, looks: Any) -> Usual:  # noqa: ANN401
-    return Usual(finite(share), text(kind), int(records), int(looks))
+def _usual(share: Any, kind: Any, records: Any, fetches: Any) -> Usual:  # noqa: ANN401
+    return Usual(finite(share), text(kind), int(records), int(fetches))
 
 
 def _read(row: Mapping[str, Any]) -> AnswerMemory:
