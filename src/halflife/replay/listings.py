@@ -19,6 +19,7 @@ from halflife.metrics.intervals import Interval, mean_interval
 from halflife.policies.listings.schedules import FixedInterval, Schedule
 
 ALLOWED = 0.05  # share of time, or of cycles, below the target
+BLOCKS = 10  # of time, for intervals by the jackknife
 _SOON = 1e-9  # days; observations on a grid of minutes are not exact numbers
 
 
@@ -299,20 +300,16 @@ def _below(start: Floats, end: Floats, level: float) -> Floats:
     return np.clip(np.where(high < level, 1.0, np.where(low >= level, 0.0, cut)), 0, 1)
 
 
-def recall_difference(
-    one: ScheduleScore, other: ScheduleScore, *, blocks: int = 10
-) -> Interval:
+def recall_difference(one: ScheduleScore, other: ScheduleScore) -> Interval:
     """Return the mean recall of one less that of the other, paired (``_jackknife``)."""
 
     def difference(kept: Floats) -> float:
         return _recall(one, kept) - _recall(other, kept)
 
-    return _jackknife(difference, one.days.size, blocks)
+    return _jackknife(difference, one.days.size)
 
 
-def rho_ratio(
-    one: ScheduleScore, other: ScheduleScore, *, blocks: int = 10
-) -> Interval:
+def rho_ratio(one: ScheduleScore, other: ScheduleScore) -> Interval:
     """Return rho of one over that of the other, less 1, paired (``_jackknife``)."""
 
     def log_ratio(kept: Floats) -> float:
@@ -322,7 +319,7 @@ def rho_ratio(
         ]
         return float(np.log(rho[0] / rho[1]))
 
-    found = _jackknife(log_ratio, one.days.size, blocks)
+    found = _jackknife(log_ratio, one.days.size)
     return Interval(*(float(np.expm1(v)) for v in found))
 
 
@@ -331,16 +328,16 @@ def _recall(score: ScheduleScore, kept: Floats) -> float:
     return float(days @ score.recalls / max(float(days.sum()), 1e-12))
 
 
-def _jackknife(figure: Callable[[Floats], float], gaps: int, blocks: int) -> Interval:
+def _jackknife(figure: Callable[[Floats], float], gaps: int) -> Interval:
     """Return a figure of all gaps and its interval, by the block jackknife.
 
     Neighbours in time are alike, so whole blocks of time are left out in turn. Efron,
     "The Jackknife, the Bootstrap and Other Resampling Plans", 1982, s. 3.
     """
-    block = np.arange(gaps) * blocks // max(gaps, 1)
+    block = np.arange(gaps) * BLOCKS // max(gaps, 1)
     whole = figure(np.ones(gaps))
-    less = [figure((block != b).astype(np.float64)) for b in range(blocks)]
-    pseudo = blocks * whole - (blocks - 1) * np.array(less)
+    less = [figure((block != b).astype(np.float64)) for b in range(BLOCKS)]
+    pseudo = BLOCKS * whole - (BLOCKS - 1) * np.array(less)
     around = mean_interval(pseudo)
     half = (around.high - around.low) / 2.0
     return Interval(whole, whole - half, whole + half)

@@ -250,7 +250,7 @@ def _score(
         harmonic=sums.harmonic_delay,
         change_ratio=sums.change_ratio,
         cycle_ratio=float(np.mean(spent.ratios)) if spent.ratios else 0.0,
-        starved=float(np.mean(~copy.looked)) if copy.looked.size else 0.0,
+        starved=float(np.mean(~copy.fetched)) if copy.fetched.size else 0.0,
         requests=spent.requests,
         peak=spent.peak,
         over=spent.over,

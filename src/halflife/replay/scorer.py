@@ -40,13 +40,13 @@ class TrueCopy:
 
     Attributes:
         now: The time reached.
-        looked: Which items were fetched in the scored time.
+        fetched: Which items were fetched in the scored time.
 
     """
 
     def __init__(self, recording: Recording, began: float, end: float) -> None:
         self.now = began
-        self.looked = np.zeros(len(recording), dtype=np.bool_)
+        self.fetched = np.zeros(len(recording), dtype=np.bool_)
         self._recording, self._began, self._end = recording, began, end
         self._scored = began
         self._last = np.full(len(recording), began)
@@ -74,7 +74,7 @@ class TrueCopy:
         self._times.append(self.now)
         self._last[rows] = self.now
         if self.scoring:
-            self.looked[rows] = True
+            self.fetched[rows] = True
 
     @property
     def freshness(self) -> float:

@@ -60,7 +60,7 @@ class SummaryInUse:
         kept: The summary.
         survival: How long a summary of this database holds.
         holding: How long this one does, from when it was last found to hold.
-        looked: When the database was last summarised or checked, in days.
+        checked_at: When the database was last summarised or checked, in days.
         requests: Requests of the next check or renewal.
 
     """
@@ -68,7 +68,7 @@ class SummaryInUse:
     kept: StoredSummary
     survival: WeibullSurvival
     holding: Holding
-    looked: float
+    checked_at: float
     requests: int
 
 
@@ -102,7 +102,7 @@ class SearchState:
         """
         if self.used is None:
             return inf
-        begun = self.used.looked if self.choice is None else self.choice.since
+        begun = self.used.checked_at if self.choice is None else self.choice.since
         return max(self.now - begun, 0.0)
 
     @property
