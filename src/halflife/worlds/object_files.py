@@ -39,12 +39,13 @@ def write_listing(
 def _times(history: ListingHistory, snapshots: Ints) -> list[Any]:
     """Return the times of snapshots as dates or moments; None for unknown ones."""
     known = _moments(history)
+    if history.daily:
+        known = [at.date() for at in known]
     return [known[i] if 0 <= i < len(known) else None for i in snapshots.tolist()]
 
 
 def _moments(history: ListingHistory) -> list[Any]:
-    found = [EPOCH + timedelta(days=BEGAN + at) for at in history.taken.tolist()]
-    return [at.date() for at in found] if history.daily else found
+    return [EPOCH + timedelta(days=BEGAN + at) for at in history.taken.tolist()]
 
 
 def _attributes(history: ListingHistory) -> dict[str, list[Any]]:
@@ -155,7 +156,7 @@ def _snapshots(history: ListingHistory) -> Columns:
     snapshots = history.taken.size
     came = np.bincount(history.first, minlength=snapshots)
     went = np.bincount(history.last + 1, minlength=snapshots + 1)[:snapshots]
-    moments = [EPOCH + timedelta(days=BEGAN + at) for at in history.taken.tolist()]
+    moments = _moments(history)
     return {
         "date": [at.date() for at in moments],
         "taken_at": moments,
