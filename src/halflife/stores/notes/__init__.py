@@ -9,8 +9,8 @@ absent: its content is learned or measured again, and one warning is logged.
 import json
 import logging
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from math import isfinite
@@ -97,6 +97,11 @@ class NoteKind(Generic[Value]):
         if note.version != self.version:
             raise ValueError(f"version {note.version}, known is {self.version}")
         return self.read(json.loads(note.text))
+
+
+def as_rows(records: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return dataclasses as JSON objects, by field name."""
+    return [asdict(record) for record in records]
 
 
 def finite(value: Any) -> float:  # noqa: ANN401  (any JSON value)

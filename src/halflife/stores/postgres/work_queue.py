@@ -161,7 +161,7 @@ class WorkQueue:
             if db.execute(sql.ANY_HOST).fetchone() is None:
                 return []  # a worker that waits for work does not lock the ledger
         with self._changing() as db:
-            now, room = self._room(db, window)
+            now, room = self._ledger.room(db, window)
             if room <= 0:
                 return []
             parameters = hosts, self.worker, self.worker, self.lease
@@ -236,7 +236,7 @@ class WorkQueue:
     def draw(self, run: int, requests: int, window: BudgetWindow) -> tuple[int, float]:
         """Charge requests as far as the window has room; return how many, and when."""
         with self._changing() as db:
-            now, room = self._room(db, window)
+            now, room = self._ledger.room(db, window)
             got = max(min(requests, room), 0)
             if got:
                 ledger.charge(db, run, now, got)
@@ -246,10 +246,6 @@ class WorkQueue:
         """Give back requests that were charged at ``at`` and not sent."""
         with self._changing() as db:
             ledger.charge(db, run, at, -requests)
-
-    def _room(self, db: Database, window: BudgetWindow) -> tuple[float, int]:
-        """Return the time, and what the window has left; other chargers wait."""
-        return self._ledger.room(db, window)
 
     # The planner
 
