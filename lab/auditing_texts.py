@@ -21,7 +21,7 @@ from halflife.kinds.search.selection import CHANGED
 from halflife.models.drift import features, paper
 from halflife.models.drift_tables import SIZE
 from halflife.recordings import textdb
-from halflife.stores.forecasts import IssuedForecast
+from halflife.stores.forecasts import IssuedForecast, columns
 from halflife.summary.drift import drift
 from halflife.summary.split_test import excess
 from halflife.summary.weekly import Weekly
@@ -109,7 +109,7 @@ def kept(weekly: Weekly, sites: list[str], seed: int, *, spliced: bool) -> list[
             name = sites[(i + 1) % len(sites)] if other else site
             new = sample(weekly, name, weekly.since + EVERY * k, rng)
             mean = holds(weekly.present(site, weekly.since).size)
-            alarms, _ = audit_report.alarms_and_evidence(audit_report.no_checks(), told)
+            alarms, _ = audit_report.alarms_and_evidence(columns([]), told)
             trust = audit_report.trust_in(told, alarms, now).factor
             differs = excess(old, new, rng)
             held = float(differs is not None and differs.excess <= CHANGED)

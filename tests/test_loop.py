@@ -47,7 +47,7 @@ def loop_of(recording, store, policy=oldest_first, belief=None):
 def test_a_turn_looks_at_everything_once_and_stops(recording, store):
     loop = loop_of(recording, store)
     turn = turned(loop, store.begin([NAME], 1.0, lease=LEASE), 100, 1.0)
-    assert (turn.looks, turn.requests, turn.failed) == (25, 25, 0)
+    assert (turn.observations, turn.requests, turn.failed) == (25, 25, 0)
     assert store.evidence([NAME]).looks.tolist() == [1] * 25
 
 
@@ -73,7 +73,7 @@ def test_what_an_interrupted_run_had_done_counts_as_done(recording, store):
     run = store.begin([NAME], 1.0, lease=100.0)
     turned(loop, run, 10, 1.0, since=run.began)
     again = turned(loop, run, 100, 2.0, since=run.began)
-    assert again.looks == 15
+    assert again.observations == 15
 
 
 def test_a_policy_is_called_again_until_it_has_nothing_left_to_ask(recording, store):
@@ -115,7 +115,7 @@ def test_a_source_that_does_nothing_ends_the_turn():
     store = MemoryStore()
     store.add(recording.items())
     loop = Loop(Mute(), store, PoissonBelief(), oldest_first)
-    assert turned(loop, store.begin([NAME], 0.0, lease=1.0), 9, 0.0).looks == 0
+    assert turned(loop, store.begin([NAME], 0.0, lease=1.0), 9, 0.0).observations == 0
 
 
 def test_a_policy_with_nothing_to_ask_spends_nothing(recording, store):

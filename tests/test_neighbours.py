@@ -292,7 +292,7 @@ def test_a_turn_is_spent_in_rounds_that_learn_from_each_other():
     loop = Loop(source, store, Neighbours(), InRounds(policy, 4))
     rng = np.random.default_rng(0)
     turn = asyncio.run(loop.turn(run, Allowance(40), rng, clock=lambda: 3.0))
-    assert turn.looks == 40
+    assert turn.observations == 40
     assert planned[:4] == [10, 10, 10, 10]
 
 

@@ -16,7 +16,7 @@ items = st.builds(Item, texts, texts, numbers, numbers, texts, texts)
 links = st.builds(
     Outgoing, st.lists(texts).map(tuple), texts, texts, st.dictionaries(texts, texts)
 )
-looks = st.builds(
+observations = st.builds(
     Observation,
     key=texts,
     at=numbers,
@@ -40,15 +40,15 @@ def whole(look):
 
 
 @given(
-    st.lists(looks, max_size=5).map(tuple),
+    st.lists(observations, max_size=5).map(tuple),
     st.dictionaries(texts, texts),
     st.dictionaries(
         texts, st.tuples(st.integers(0, 599), texts, st.dictionaries(texts, texts))
     ),
 )
-def test_what_was_packed_comes_back(given_looks, maps, heads):
-    back = unpack(pack(SeenPages(given_looks, maps, heads)))
-    assert list(map(whole, back.looks)) == list(map(whole, given_looks))
+def test_what_was_packed_comes_back(seen, maps, heads):
+    back = unpack(pack(SeenPages(seen, maps, heads)))
+    assert list(map(whole, back.observations)) == list(map(whole, seen))
     assert (back.maps, back.heads) == (maps, heads)
 
 

@@ -254,7 +254,7 @@ def test_schedules_have_an_answer_for_a_source_with_nothing_to_learn(start, sche
 
 
 def test_a_single_look_cannot_be_replayed(source):
-    with pytest.raises(UsageError, match="at least two looks"):
+    with pytest.raises(UsageError, match="at least two observations"):
         SetReplay(source.until(0.0), 0.0)
 
 

@@ -85,7 +85,7 @@ def first_steps(folder, names, many):
     config = settings(folder, names)
     with SqliteStore.open(folder / "halflife.db", create=True) as store:
         fill(store, names, many)
-        targets.remember(store, decided(store, config, NOW - 0.01).memories)
+        targets.remember(store, decided(store, config, NOW - 0.01).aim.memories)
     with SqliteStore.open(folder / "halflife.db") as store:
         first = steps(store, lambda: decided(store, config, NOW))
         return first, steps(store, lambda: decided(store, config, NOW + 1e-3))

@@ -60,7 +60,7 @@ def test_pages_fetched_at_the_moment_a_round_begins_are_seen():
     found = np.arange(PAGES) < 3
     status, memory = snapshot(BEGAN + 0.01, seen(8), found).stand(begun())
     assert memory.began == BEGAN
-    assert "8 of 80 pages looked at" in status.reason
+    assert "8 of 80 pages fetched" in status.reason
 
 
 @pytest.mark.parametrize("changed", [1, 3])

@@ -176,11 +176,11 @@ def test_a_sync_beside_workers_waits_for_its_turn_at_the_ledger():
         with PostgresStore.open(address) as store:
             run = store.begin(["listing"], 20000.0, lease=1.0)
             with one._changing() as db:
-                now, room = one._room(db, WINDOW)
+                now, room = one._ledger.room(db, WINDOW)
                 assert room == WINDOW.requests
                 charged = in_thread(lambda: store.charge(run, 5, now))
                 db.execute("SELECT pg_sleep(0.05)")
-                assert one._room(db, WINDOW)[1] == WINDOW.requests
+                assert one._ledger.room(db, WINDOW)[1] == WINDOW.requests
             charged()
         assert spent(address) == 5
 

@@ -104,7 +104,7 @@ def decide(path: Path, times: int) -> dict[str, object]:
             )
             began, spent = time.time(), time.process_time()
             decision = scheduler.decide(at)
-            targets.remember(store, decision.memories)
+            targets.remember(store, decision.aim.memories)
             took.append(time.time() - began)
             cpu.append(time.process_time() - spent)
     return {

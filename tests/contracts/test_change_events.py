@@ -237,7 +237,7 @@ def test_a_copy_that_is_put_back_is_a_change_and_so_is_its_successor(store, run)
     before = Content("text/html", b"<p>up")
     store.held_answers.put_back(present("a", 2.0, "1", content=before))
     assert log(store)[-1] == ("a", "changed", {"text": ("9", "1")})
-    put(store, run, aside("a", 4.0, HELD).look)
+    put(store, run, aside("a", 4.0, HELD).observation)
     assert log(store)[-2:] == [
         ("a", "accepted", {}),
         ("a", "changed", {"text": (None, "9")}),

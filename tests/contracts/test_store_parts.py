@@ -211,7 +211,7 @@ def test_an_answer_that_is_put_aside_comes_back_whole(store):
     (page,) = held.rows()
     assert (page.key, page.source, page.host, page.run) == ("a", "s", "g", 7)
     assert (page.since, page.seen, page.was, page.shape) == (1.0, 1, "was", "new")
-    assert held.observation(page) == answer("a", 1.0, content=body).look
+    assert held.observation(page) == answer("a", 1.0, content=body).observation
     assert held.row("a") == page
     assert held.row("b") is None
     assert held.observation(replace(page, key="b")) is None

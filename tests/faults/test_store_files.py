@@ -237,7 +237,7 @@ def test_a_backup_is_a_whole_store(written, tmp_path):
         ("UPDATE evidence SET digest = 'x' WHERE item = 1", "digest"),
         ("UPDATE gap SET tally = tally + 1", "tally"),
         ("DELETE FROM observation WHERE id = 1", "does not follow"),
-        ("UPDATE evidence SET held = 2 WHERE item = 1", "last good look"),
+        ("UPDATE evidence SET held = 2 WHERE item = 1", "last good observation"),
         ("INSERT INTO ledger VALUES (NULL, 1, 0, -9999)", "gave back more"),
         ("UPDATE content SET item = 999", "names no item"),
         ("UPDATE content SET body = x'00'", "copy of k0 cannot be read"),

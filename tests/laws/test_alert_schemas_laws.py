@@ -264,7 +264,7 @@ def test_shares_are_means_over_the_last_looks_and_a_tenth_of_each_later_one(look
         assert usual[name].share == pytest.approx(share)
         assert usual[name].kind == (kinds[-1] if kinds else "")
         assert usual[name].records == max(one.records for one in seen)
-        assert usual[name].looks == min(len(seen), 10)
+        assert usual[name].fetches == min(len(seen), 10)
 
 
 def test_so_many_columns_are_remembered_and_the_first_ones_stay():

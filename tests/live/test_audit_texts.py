@@ -101,7 +101,7 @@ def test_summaries_that_do_not_hold_cost_trust(store, source, odds):
         audit_summary(store, source)
     judged = audit_report.judge(store, "books", 260.0)
     assert judged.measure == "summary"
-    assert judged.how == "looks"
+    assert judged.how == "fetches"
     assert judged.scored == 7
     assert judged.quality.mean == pytest.approx(0.5)  # lost at one moment of each gap
     assert judged.believed.mean > 0.9

@@ -22,7 +22,7 @@ from halflife.engine.breakers import Breaker
 from halflife.engine.loop import LEASE
 from halflife.engine.quality_forecast import quality
 from halflife.engine.service import ServiceRhythm
-from halflife.engine.source_health import HealthJudge, lateness, refill, whole
+from halflife.engine.source_health import HealthJudge, lateness, whole
 from halflife.engine.wallet import Wallet
 from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.protocol import Memo
@@ -330,7 +330,7 @@ def test_a_spent_budget_says_when_some_of_it_is_back(write):
     spend_all(path, BEGAN)
     config = Config.load(path)
     with opened(path) as store:
-        later = refill(Wallet(store, config.budget), BEGAN + 0.25)
+        later = Wallet(store, config.budget).refill(BEGAN + 0.25)
         assert later == pytest.approx(0.75, abs=1e-6)
         found = whole(config, store, BEGAN + 0.25, offline=False)
     (spent,) = (f for f in judge(found) if f.kind == AlarmKind.SPENT)

@@ -16,7 +16,7 @@ from halflife.kinds.search import rules
 from halflife.kinds.search.check import Checker
 from halflife.kinds.search.kind import KIND
 from halflife.kinds.search.runner import Summarizer, SummaryWish
-from halflife.kinds.search.selection import COUNT_REQUESTS, COUNTS_ALONE, look_requests
+from halflife.kinds.search.selection import COUNT_REQUESTS, COUNTS_ALONE, next_requests
 from halflife.probing.recheck import MOST
 from halflife.stores import summaries, summary_counts, summary_drift
 from halflife.summary.count_check import FEW, safe_share
@@ -113,9 +113,9 @@ def test_a_summary_as_cheap_as_documents_is_checked_by_counts_alone(
     config, store, clock, kept, shop = world
     cheap = summaries.save(store, replace(kept, requests=MOST))
     known = summary_counts.counts(store, "shop", kept.version)
-    assert look_requests(store, config.source[0], cheap) == MOST  # nothing to go by
+    assert next_requests(store, config.source[0], cheap) == MOST  # nothing to go by
     summary_counts.note_counts(store, "shop", replace(known, version=cheap.version))
-    assert look_requests(store, config.source[0], cheap) == COUNTS_ALONE
+    assert next_requests(store, config.source[0], cheap) == COUNTS_ALONE
     clock.now += 6.0
     shop.log.clear()
     done = look(config, store, clock, COUNTS_ALONE)
@@ -126,7 +126,7 @@ def test_a_summary_as_cheap_as_documents_is_checked_by_counts_alone(
     done = look(config, store, clock, COUNTS_ALONE)
     assert (done.holds, done.documents) == (False, 0)
     assert done.requests == COUNTS_ALONE  # robots.txt is asked for anew
-    assert look_requests(store, config.source[0], cheap) == MOST  # made anew
+    assert next_requests(store, config.source[0], cheap) == MOST  # made anew
 
 
 def test_with_a_grant_for_counts_alone_no_document_is_read(world, search_server):

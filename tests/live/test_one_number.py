@@ -131,7 +131,8 @@ def of_library(path, name, now):
     config = Config.load(path)
     with SqliteStore.open(config.store_path, readonly=True) as store:
         source = next(s for s in config.source if s.name == name)
-        cast = HealthJudge(config, store, now, {}, Memo()).now(source)
+        judge = HealthJudge(config, store, now, {}, Memo())
+        cast = judge.qualities([source]).get(source.name)
     return None if cast is None else (cast.mean[0], cast.low[0], cast.high[0])
 
 

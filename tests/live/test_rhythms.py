@@ -93,7 +93,7 @@ def test_looks_that_were_learned_from_are_not_learned_from_again(jobs):
     before = rhythms.recall(store, "jobs")
     rhythms.learn_listing(store, "jobs")
     assert rhythms.recall(store, "jobs") == before
-    assert not rhythms.looks(store.collection("jobs"), before.last)
+    assert not rhythms.arrivals(store.collection("jobs"), before.last)
 
 
 def test_a_listing_with_a_target_is_looked_at_after_its_hour_and_not_before(jobs):

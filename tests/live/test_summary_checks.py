@@ -132,7 +132,7 @@ def test_a_check_that_is_not_passed_asks_for_a_new_summary(
     assert "to be renewed" in found.words()
     assert search_selection.life(store, kept).is_doubted
     source = config.source[0]
-    assert search_selection.look_requests(store, source, kept) == kept.requests
+    assert search_selection.next_requests(store, source, kept) == kept.requests
     alive = search_selection.survival(kept, source, store).alive(np.array([6.0]))[0]
     wrong, right = (
         alive * search_selection.ALARMS,
@@ -281,12 +281,12 @@ def test_what_a_check_buys_is_offered_at_its_price(config, store, kept):
 def test_what_a_check_cannot_tell_is_made_anew(config, store, kept):
     source = config.source[0]
     by_topics = summaries.save(store, replace(kept, method="fps"))
-    assert search_selection.look_requests(store, source, by_topics) == kept.requests
+    assert search_selection.next_requests(store, source, by_topics) == kept.requests
     cheap = replace(kept, requests=MOST)
     alone = search_selection.COUNTS_ALONE  # it told counts
-    assert search_selection.look_requests(store, source, cheap) == alone
+    assert search_selection.next_requests(store, source, cheap) == alone
     summary_counts.forget(store, "shop")
-    assert search_selection.look_requests(store, source, cheap) == MOST
+    assert search_selection.next_requests(store, source, cheap) == MOST
     alive = np.array([0.9])
     cost = search_selection.cost_in_renewals(alive, source, by_topics)
     assert cost == pytest.approx(1.0)

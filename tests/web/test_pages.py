@@ -271,12 +271,12 @@ def held(copied):
         name = next(s.name for s in config.source if s.item_urls)
         keys = store.evidence([name]).keys[:12]
         run = store.begin([name], 30_000.0, lease=1.0)
-        with store.together() as db:
+        with store.together():
             for key in keys:
                 body = Content("text/html", b"<p>Down for maintenance")
                 look = Observation(key, 30_000.0, Seen.PRESENT, "d", "r", content=body)
                 answer = held_pages.HeldFetch(look, "hold", "all alike", "was", "is")
-                held_pages.save(db, run.id, answer)
+                store.held_answers.save(run.id, answer)
         store.finish(run, 30_000.0)
     return run.id, name, keys[0]
 

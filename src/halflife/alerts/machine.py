@@ -11,12 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from halflife.alerts import AlarmKind, Health
-from halflife.alerts.rules import (
-    INFORMATION,
-    AlarmFinding,
-    Severity,
-    judge,
-)
+from halflife.alerts.rules import INFORMATION, AlarmFinding, Severity, judge
 
 MINUTES = 1.0 / 1440.0
 HOUR = 1.0 / 24.0
@@ -30,9 +25,8 @@ class Dwell(NamedTuple):
 
 
 DWELLS = {
-    AlarmKind.WILL_MISS: Dwell(
-        5 * MINUTES, HOUR
-    ),  # short, or the target would be missed before the alarm
+    # Short, or the target would be missed before the alarm.
+    AlarmKind.WILL_MISS: Dwell(5 * MINUTES, HOUR),
     AlarmKind.MISSED: Dwell(10 * MINUTES, HOUR),
     AlarmKind.HELD: Dwell(0.0, 10 * MINUTES),
     AlarmKind.DEAD: Dwell(0.0, HOUR),

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from math import floor
 
@@ -113,18 +113,15 @@ def _news(turn: AlarmTurn, recipient: Recipient, now: float) -> str:
     if turn.changed:
         if alarm.raised:
             return RAISED
-        return (
-            ""
-            if turn.quiet or AlarmKind.RECOVERED not in recipient.kinds
-            else RECOVERED
-        )
+        silent = turn.quiet or AlarmKind.RECOVERED not in recipient.kinds
+        return "" if silent else RECOVERED
     mild = alarm.text.startswith(INFORMATION)
     if not alarm.raised or mild or before is None or recipient.every <= 0:
         return ""
-    times = floor((now - alarm.since) / recipient.every)
-    return (
-        REPEATED if times > floor((before.seen - alarm.since) / recipient.every) else ""
+    told, times = (
+        floor((at - alarm.since) / recipient.every) for at in (before.seen, now)
     )
+    return REPEATED if times > told else ""
 
 
 def _event(turn: AlarmTurn) -> Event:
@@ -169,4 +166,4 @@ def headline(kind: str, news: str, events: Sequence[Event]) -> str:
 
 def limit_events(events: Sequence[Event]) -> tuple[list[Event], int]:
     """Return as many events as a message names, and how many it leaves out."""
-    return [replace(e) for e in events[:MOST]], max(len(events) - MOST, 0)
+    return list(events[:MOST]), max(len(events) - MOST, 0)

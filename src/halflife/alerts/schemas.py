@@ -48,7 +48,7 @@ class Usual(NamedTuple):
     share: float
     kind: str
     records: int
-    looks: int = 1
+    fetches: int = 1
 
 
 class SchemaDifference(NamedTuple):
@@ -204,7 +204,7 @@ def learn(
 def _learn(before: Usual | None, now: ColumnFill) -> Usual:
     if before is None:
         return Usual(now.share, now.kind, now.records)
-    looks = min(before.looks + 1, RECENT)
-    share = before.share + (now.share - before.share) / looks
+    fetches = min(before.fetches + 1, RECENT)
+    share = before.share + (now.share - before.share) / fetches
     kind = now.kind or before.kind
-    return Usual(share, kind, max(before.records, now.records), looks)
+    return Usual(share, kind, max(before.records, now.records), fetches)

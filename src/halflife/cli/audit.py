@@ -106,7 +106,7 @@ def cells(
 
 def _number(audited: "SourceAudit") -> int:
     """Return the number of checks behind the observed quality."""
-    return audited.checked if audited.how == "checks" else audited.looked
+    return audited.checked if audited.how == "checks" else audited.gaps
 
 
 def calibration_rows(audited: "SourceAudit") -> list[dict[str, object]]:
@@ -145,8 +145,8 @@ def _quality(audited: "SourceAudit", kind: "Kind[Any, Any]") -> str:
         )
     found, believed = interval(*audited.quality), interval(*audited.believed)
     both = f"{audited.measure or 'quality'} found {found}, believed {believed}"
-    if audited.how == "looks":
-        return f"{both}, on average between {audited.looked + 1} {kind.checked_by}"
+    if audited.how == "fetches":
+        return f"{both}, on average between {audited.gaps + 1} {kind.checked_by}"
     silent = f", {audited.silent} did not answer" if audited.silent else ""
     return f"{both}; {count(audited.checked, 'check')}{silent}"
 

@@ -217,13 +217,14 @@ def _decide(config: "Config", what: str | None, run: int | None, *, json: bool) 
 def _accept(config: "Config", what: str, *, json: bool) -> None:
     """Accept a held answer, or that a group has gone."""
     from halflife.engine import bootstrap, held_answers
+    from halflife.kinds.listing.runner import accept_group
 
     name, equals, group = what.partition("=")
     if not equals and not what.isdecimal():
         raise UsageError(f"--accept: {what!r} is neither a run nor SOURCE=GROUP")
     with bootstrap.writing(config) as store:
         if equals:
-            n = held_answers.accept_group(config, store, name, group)
+            n = accept_group(config, store, name, group)
             answer: dict[str, object] = {"source": name, "group": group, "missing": n}
             line = f"{name}: {count(n, 'object')} of {group} counted as missing"
         else:

@@ -8,7 +8,6 @@ interrupted. It prints its address and the settings for a source.
 import argparse
 import asyncio
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from halflife.kinds.form.recorded_source import query_of
 from halflife.kinds.form.tables import form_attributes, parse_day
 from halflife.queries.table_form import TableFaults, TableForm
 from halflife.recordings.relations import load_relation
+from halflife.replay.world import listen, runner_of, serve_applications
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,40 +154,14 @@ def _html(text: str) -> web.Response:
 @contextmanager
 def serving(server: FormServer) -> Iterator[str]:
     """Run a form server in a thread during the block; yield its address."""
-    loop = asyncio.new_event_loop()
-    runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=1.0)
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        address = asyncio.run_coroutine_threadsafe(_begin(runner, 0), loop)
-        yield address.result(10.0)
-    finally:
-        asyncio.run_coroutine_threadsafe(_end(runner), loop).result(10.0)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
-
-
-async def _begin(runner: web.AppRunner, port: int) -> str:
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port).start()
-    host, bound = runner.addresses[0][:2]
-    return f"http://{host}:{bound}"
-
-
-async def _end(runner: web.AppRunner) -> None:
-    """Close the server; cancel pending answers."""
-    await runner.cleanup()
-    pending = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in pending:
-        task.cancel()
-    await asyncio.gather(*pending, return_exceptions=True)
+    with serve_applications([server.application()]) as (address,):
+        yield address
 
 
 async def serve(server: FormServer, port: int) -> None:
     """Run a form server until interrupted; print its address and settings."""
-    runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=1.0)
-    url = await _begin(runner, port)
+    runner = runner_of(server.application())
+    url = await listen(runner, port)
     interface = server.form.interface
     sys.stdout.write(f"# {url}/ is the search page\n{snippet(url, interface)}")
     sys.stdout.flush()

@@ -23,7 +23,6 @@ from halflife.engine.loop import Clock
 from halflife.engine.signals import Stop
 from halflife.kinds.protocol import Errand
 from halflife.models.quality import freshness_forecast
-from halflife.policies import Strategy
 from halflife.replay.pages import Replay
 from halflife.replay.scorer import TrueCopy
 from halflife.stores.table_store import TableStore
@@ -149,7 +148,8 @@ def run(options: Options, advance: Callable[[int, str], None]) -> DemoReport:
     replay = _replay(world, options)
     rivals = {}
     for name in ("champion", *RIVALS):
-        rivals[name] = replay.score(_strategy(name, options), options.seed).freshness
+        strategy = plugins.strategy(name, options.objective)
+        rivals[name] = replay.score(strategy, options.seed).freshness
         advance(1, f"replaying {name}")
     founders = world.founders
     return DemoReport(
@@ -304,7 +304,3 @@ def _replay(world: DemoWorld, options: Options) -> Replay:
         ticks=TICKS,
         warm=WARM * options.days,
     )
-
-
-def _strategy(name: str, options: Options) -> Strategy:
-    return plugins.strategy(name, options.objective)

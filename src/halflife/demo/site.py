@@ -17,6 +17,7 @@ from aiohttp import web
 
 from halflife.demo.pages import feed, html, sitemap
 from halflife.demo.world import DemoWorld, build
+from halflife.replay.world import listen
 
 TROUBLE = 20  # requests per thousand that are answered 503
 
@@ -135,11 +136,8 @@ def _xml(text: str, kind: str) -> web.Response:
 async def serve(site: DemoSite) -> None:
     """Serve until standard input ends."""
     runner = web.AppRunner(site.application(), access_log=None)
-    await runner.setup()
-    listener = web.TCPSite(runner, "127.0.0.1", 0)
-    await listener.start()
-    host, port = runner.addresses[0][:2]
-    say(json.dumps({"url": f"http://{host}:{port}", "pages": len(site.world)}))
+    url = await listen(runner)
+    say(json.dumps({"url": url, "pages": len(site.world)}))
     lines = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(

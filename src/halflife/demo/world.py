@@ -86,9 +86,8 @@ class DemoWorld:
     def founders(self) -> Recording:
         """The history of the pages that exist from the start."""
         whole = self.recording
-        n = int(
-            np.count_nonzero(whole.born <= self.began)
-        )  # pages created later come last
+        # Pages created later come last.
+        n = int(np.count_nonzero(whole.born <= self.began))
         return Recording(
             keys=whole.keys[:n],
             start=whole.start[: n + 1],

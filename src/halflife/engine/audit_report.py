@@ -52,8 +52,8 @@ class SourceAudit:
         source: The source.
         measure: The measure of its forecasts; empty if there were none.
         how: How the quality was measured: by ``checks`` of parts drawn at random, or
-            at the ``looks`` that show everything; empty if it was not.
-        looked: Consecutive gaps between observations that show everything.
+            by ``fetches`` that show everything; empty if it was not.
+        gaps: Consecutive gaps between fetches that show everything.
         checked: Drawn parts that answered.
         silent: Drawn parts that did not answer.
         quality: The measured quality with its interval; None if it is not known.
@@ -75,7 +75,7 @@ class SourceAudit:
     source: str
     measure: str
     how: str
-    looked: int
+    gaps: int
     checked: int
     silent: int
     quality: Interval | None
@@ -115,13 +115,13 @@ def judge(store: Store, source: str, now: float) -> SourceAudit:
     scores = scores_of(issued)
     alarms, evidence = alarms_and_evidence(checks, issued)
     parts = round(sum(f.looks or 0.0 for f in issued if f.ahead == 0.0))
-    how = "checks" if checks.at.size or parts else "looks" if issued else ""
+    how = "checks" if checks.at.size or parts else "fetches" if issued else ""
     rhythm = rhythms.rhythm(store, source)
     return SourceAudit(
         source=source,
         measure=issued[-1].measure if issued else "",
         how=how,
-        looked=len(consecutive(issued)) if how == "looks" else 0,
+        gaps=len(consecutive(issued)) if how == "fetches" else 0,
         checked=checks.at.size or parts,
         silent=checks.silent,
         quality=_quality(checks, issued, rhythm),
@@ -262,9 +262,9 @@ def _gap_of_summaries(issued: Sequence[IssuedForecast]) -> Trust:
 
 def _outcome(issued: Sequence[IssuedForecast]) -> Interval:
     """Return the outcome of the checks of several forecasts together."""
-    found, looks = np.array([(f.found or 0.0, f.looks or 0.0) for f in issued]).T
+    found, parts = np.array([(f.found or 0.0, f.looks or 0.0) for f in issued]).T
     # Records of the same query may have changed together.
-    return pooled_share(found, looks, alike=issued[-1].measure in {"recall", "content"})
+    return pooled_share(found, parts, alike=issued[-1].measure in {"recall", "content"})
 
 
 def scores_of(issued: Sequence[IssuedForecast]) -> Floats:
@@ -285,8 +285,8 @@ def _quality(
     """Return the measured quality.
 
     For pages, by the pages drawn; for forms, by the outcomes of their audits; for
-    sources that are only read whole, over the time between observations, at the hours
-    of their rhythm.
+    sources that are only read whole, over the time between fetches, at the hours of
+    their rhythm.
     """
     if checks.at.size:
         return audited_share(checks.fresh, checks.chance, checks.weight)
@@ -394,9 +394,3 @@ def drift_of_scores(issued: Sequence[IssuedForecast]) -> tuple[AuditDrift, Float
     turn = np.repeat(np.arange(len(chain)), 3)
     moments = np.array([f.told or 0.0 for f in chain], dtype=np.float64)
     return drift(believed, fresh, turn, np.zeros_like(turn)), moments
-
-
-def no_checks() -> Checks:
-    """Return checks of no parts."""
-    none = np.zeros(0)
-    return Checks(none, none, none, none, none > 0, none.astype(np.intp), 0)

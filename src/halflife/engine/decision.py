@@ -6,7 +6,6 @@ from math import inf
 
 from halflife.config import Config
 from halflife.engine import targets
-from halflife.market.target_status import TargetMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +19,6 @@ class Decision:
         waits: The source that requests are saved for; empty if there is none.
         aim: The demand of targets.
         why: The reason for a group's grant, if targets or schedules decide.
-        memories: The state of targets to store until the next decision.
         values: The gain per request at a source, where that was computed.
         cut: Whether a first fetch got nothing because others were granted everything.
         idle: Whether there was no income, so that nothing was appraised.
@@ -35,7 +33,6 @@ class Decision:
     waits: str = ""
     aim: targets.Aim = field(default_factory=targets.Aim)
     why: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    memories: Mapping[str, TargetMemory] = field(default_factory=dict)
     values: Mapping[str, float] = field(default_factory=dict)
     cut: bool = False
     idle: bool = False

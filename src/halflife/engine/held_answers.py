@@ -114,11 +114,6 @@ def undecided(store: Store, names: Iterable[str]) -> HeldForDecision | None:
     return pages_guard.held_error(found) if found else None
 
 
-def accept_group(config: Config, store: Store, name: str, group: str) -> int:
-    """Believe that a group of objects has gone; return how many are missing now."""
-    return listing_runner.accept_group(config, store, name, group)
-
-
 def held_error(reports: Iterable[Report]) -> HeldForDecision:
     """Return the error that names held answers and how to decide."""
     held = list(reports)

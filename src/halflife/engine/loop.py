@@ -32,7 +32,7 @@ class LoopTurn:
 
     Attributes:
         requests: Requests paid for, redirects and robots.txt included.
-        looks: Good fetches.
+        observations: Good fetches.
         changed: Good fetches that found a change.
         failed: Failed fetches.
         found: Items discovered.
@@ -40,19 +40,19 @@ class LoopTurn:
     """
 
     requests: int = 0
-    looks: int = 0
+    observations: int = 0
     changed: int = 0
     failed: int = 0
     found: int = 0
 
-    def count(self, looks: Observations, evidence: Evidence) -> None:
+    def count(self, observations: Observations, evidence: Evidence) -> None:
         """Add a batch of observations that the evidence already includes."""
-        good = looks.seen <= Seen.ABSENT
-        rows = list(map(evidence.row, looks.keys))
+        good = observations.seen <= Seen.ABSENT
+        rows = list(map(evidence.row, observations.keys))
         changed = evidence.changed[[-1 if r is None else r for r in rows]]
-        self.looks += int(np.count_nonzero(good))
+        self.observations += int(np.count_nonzero(good))
         self.changed += int(np.count_nonzero(changed & good))
-        self.failed += int(np.count_nonzero(looks.seen == Seen.FAILED))
+        self.failed += int(np.count_nonzero(observations.seen == Seen.FAILED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,14 @@ class Loop:
         *,
         clock: Clock,
         since: float | None = None,
-        on_looks: Callable[[Observations], None] = lambda _: None,
+        on_batch: Callable[[Observations], None] = lambda _: None,
     ) -> LoopTurn:
         """Fetch until the policy plans nothing more, or the purse is empty.
 
         The policy is called again after each plan with the new evidence, so it can
         sample first and decide later without any memory of its own. Items fetched from
         ``since`` on (by default: from now on) are done for this turn; a run that goes
-        on after a crash passes its beginning. ``on_looks`` receives every batch once it
+        on after a crash passes its beginning. ``on_batch`` receives every batch once it
         is stored.
         """
         began = clock() if since is None else since
@@ -109,7 +109,7 @@ class Loop:
         while purse.left > 0:
             plan = self.plan(run, clock(), began, Budget(purse.left), rng)
             if not plan or not await self._carry_out(
-                run, plan, purse, clock, turn, on_looks
+                run, plan, purse, clock, turn, on_batch
             ):
                 break
         turn.requests = before - purse.left
@@ -123,17 +123,17 @@ class Loop:
         purse: Purse,
         clock: Clock,
         turn: LoopTurn,
-        on_looks: Callable[[Observations], None],
+        on_batch: Callable[[Observations], None],
     ) -> bool:
         """Carry out a plan; return whether it brought any observation."""
         evidence = self.store.evidence(run.sources)
         requests = Fetches(plan.keys, self.store.held, plan.gain.tolist())
         renewed, progress = clock(), False
-        async for looks in self.source.perform(requests, renewed, purse):
-            self.store.append(run, looks)
-            turn.count(looks, evidence)
+        async for observations in self.source.perform(requests, renewed, purse):
+            self.store.append(run, observations)
+            turn.count(observations, evidence)
             progress = True
-            on_looks(looks)
+            on_batch(observations)
             now = clock()
             if now - renewed > LEASE / 3:
                 self.store.renew(run, now, lease=LEASE)

@@ -6,14 +6,11 @@ one transaction with their cause if it is called within ``store.together()``;
 """
 
 import asyncio
-import hashlib
-import hmac
 import importlib
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from itertools import groupby
 
 from halflife.alerts import Health
@@ -38,7 +35,9 @@ from halflife.engine.loop import Allowance, Clock
 from halflife.engine.network import NO_CONTACT
 from halflife.net.access import Access, Answer, Credentials, GateSettings
 from halflife.net.addresses import networks
+from halflife.net.dates import to_iso
 from halflife.net.gate import Gate
+from halflife.sinks.webhook import signature
 from halflife.stores import Store
 from halflife.stores.memory import MemoryStore
 from halflife.stores.outbox import Message, Outbox
@@ -48,7 +47,7 @@ POLL = 15.0  # seconds between two rounds
 GRACE = 2.0  # seconds at the end of a sync for messages that are still due
 AT_ONCE = 20  # messages to one target in a round
 JSON = "application/cloudevents+json"
-SIGNATURE, SIGNED_AT = "X-Halflife-Signature", "X-Halflife-Time"
+
 _CLAIM = 2.0 * DEADLINE / 86400.0  # days for which a try is claimed
 _REQUESTS = 4  # the most requests of one try
 
@@ -205,7 +204,9 @@ async def _by_post(
     gate: Gate, alert: AlertConfig, address: str, message: Message, now: float
 ) -> Answer:
     body = json.dumps(envelope(message)).encode()
-    headers = {"Content-Type": JSON, **_signature(alert, body, now)}
+    what = f"alert {alert.label}: secret"
+    key = None if alert.secret is None else alert.secret.look_up(what)
+    headers = {"Content-Type": JSON, **signature(key, body, now * 86400.0)}
     access = _access(alert, address)
     purse = Allowance(_REQUESTS)
     return await gate.post(address, body, purse, access=access, headers=headers)
@@ -222,16 +223,6 @@ def _access(alert: AlertConfig, address: str) -> Access:
         headers=public,
         robots=False,
     )
-
-
-def _signature(alert: AlertConfig, body: bytes, now: float) -> dict[str, str]:
-    """Return the headers that prove to a receiver that a message is ours, and new."""
-    if alert.secret is None:
-        return {}
-    key = alert.secret.look_up(f"alert {alert.label}: secret").reveal().encode()
-    moment = str(round(now * 86400.0))
-    signed = hmac.new(key, moment.encode() + b"." + body, hashlib.sha256)
-    return {SIGNED_AT: moment, SIGNATURE: f"sha256={signed.hexdigest()}"}
 
 
 def _attempt(message: Message, answer: Answer) -> DeliveryAttempt:
@@ -277,13 +268,13 @@ def _tone(message: Message) -> str:
 def envelope(message: Message) -> dict[str, object]:
     """Return a message as a CloudEvent (version 1.0, JSON)."""
     events, more = limit_events(Letter.events_in(message.body))
-    rows = [{**asdict(event), "since": _moment(event.since)} for event in events]
+    rows = [{**asdict(event), "since": to_iso(event.since)} for event in events]
     return {
         "specversion": "1.0",
         "id": f"{message.made:.6f}-{message.id}",
         "source": "halflife",
         "type": f"halflife.{message.kind}.{message.news}",
-        "time": _moment(message.made),
+        "time": to_iso(message.made),
         "datacontenttype": "application/json",
         "text": words(message)[0],
         "data": {
@@ -307,8 +298,3 @@ def words(message: Message) -> tuple[str, str]:
         lines.append(f"and {more} more")
     title = headline(message.kind, message.news, Letter.events_in(message.body))
     return title, "\n".join(lines)
-
-
-def _moment(days: float) -> str:
-    moment = datetime.fromtimestamp(round(days * 86400), tz=UTC)
-    return moment.isoformat().replace("+00:00", "Z")

@@ -46,22 +46,22 @@ class OfflineSource:
         """Carry out requests; leave out those that could not be sent."""
         batches = self._source.perform(requests, now, purse)
         async with aclosing(batches) as batches:  # type: ignore[type-var]
-            async for looks in batches:
-                kept = _sent(looks)
-                self.lost += len(looks) - len(kept)
+            async for observations in batches:
+                kept = _sent(observations)
+                self.lost += len(observations) - len(kept)
                 self.answered += len(kept)
                 if len(kept):
                     yield kept
-                if len(kept) < len(looks):
+                if len(kept) < len(observations):
                     return
 
 
-def _sent(looks: Observations) -> Observations:
-    if not (looks.seen == Seen.FAILED).any():
-        return looks
-    failed = (o.seen is Seen.FAILED and is_lost(o.note) for o in looks)
+def _sent(observations: Observations) -> Observations:
+    if not (observations.seen == Seen.FAILED).any():
+        return observations
+    failed = (o.seen is Seen.FAILED and is_lost(o.note) for o in observations)
     rows = [i for i, lost in enumerate(failed) if not lost]
-    return looks if len(rows) == len(looks) else looks.take(rows)
+    return observations if len(rows) == len(observations) else observations.take(rows)
 
 
 async def reachable(addresses: Iterable[str]) -> bool:

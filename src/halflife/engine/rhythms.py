@@ -46,12 +46,12 @@ def keep(store: NoteBook, name: str, learned: LearnedRhythm) -> None:
 def learn_listing(store: Store, name: str) -> None:
     """Learn from the observations of a listing that were not learned from yet."""
     learned = recall(store, name)
-    for look in looks(store.collection(name), learned.last):
-        learned = learned.after(look)
+    for observed in arrivals(store.collection(name), learned.last):
+        learned = learned.after(observed)
     keep(store, name, learned)
 
 
-def looks(collection: Collection, after: float) -> list[ObservedRecords]:
+def arrivals(collection: Collection, after: float) -> list[ObservedRecords]:
     """Return the arrivals that observations of a listing after a moment showed.
 
     A copy lacks the objects that arrived; departures are known only later.
@@ -88,9 +88,9 @@ def learn(
     store: NoteBook, name: str, copy: "FormCopy", wish: "FormWish", shown: TurnRecords
 ) -> None:
     """Learn from the records of a turn at a form and the copy before it."""
-    look = changes(copy, wish, shown)
-    if look is not None:
-        keep(store, name, recall(store, name).after(look))
+    observed = changes(copy, wish, shown)
+    if observed is not None:
+        keep(store, name, recall(store, name).after(observed))
 
 
 def changes(
@@ -134,7 +134,7 @@ def in_effective_time(copy: "FormCopy", rhythm: Rhythm) -> "FormCopy":
 
 
 def _grouped(at: float, seen: Floats, moved: Floats, new: float) -> ObservedRecords:
-    """Return a look with a group for each moment at which records were last seen."""
+    """Return an observation, grouped by the moment at which records were last seen."""
     since, place = np.unique(seen, return_inverse=True)
     shown = np.bincount(place, minlength=since.size).astype(np.float64)
     changed: Floats = np.bincount(place, moved, since.size).astype(np.float64)

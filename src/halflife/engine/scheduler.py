@@ -197,20 +197,9 @@ def _shared(
     means = _means(at, sources, offers, turn, (credit, room), at.ration)
     taken = take(offers, *means, turn=turn, price=price, patient=True)
     taken = _saved_for(offers, taken, credit, at.ration)
-    paid = _grant(grants, groups, _shares(offers, taken))
     due = int(np.count_nonzero(turn.ready & (offers.gain > 0))) - taken.rows.size
-    return Decision(
-        grants,
-        paid,
-        max(due, 0),
-        _waits(offers, taken),
-        aim,
-        _reasons(appraiser, groups, aim, paid),
-        aim.memories,
-        _values(offers, taken),
-        again=_again(appraiser, sources, aim),
-        due_in=_due_in(appraiser, sources),
-    )
+    decision = _decision(appraiser, groups, grants, aim, (offers, taken))
+    return replace(decision, due=max(due, 0))
 
 
 def _pressed(turn: OfferTurn, offers: Offers, asks: Mapping[str, float]) -> OfferTurn:
@@ -258,20 +247,46 @@ def _aimed(
     asks = aim.asks
     means = _means(at, demanding, offers, turn, (credit, room), credit)
     taken = target_rule.take_for_targets(offers, asks, *means, turn=turn)
-    shares = _shares(offers, taken)
-    paid = _grant(grants, groups, shares)
+    decision = _decision(appraiser, groups, grants, aim, (offers, taken))
+    return replace(decision, due=len(asks.keys() - decision.values.keys()))
+
+
+def _decision(
+    appraiser: Appraiser,
+    groups: Sequence[Sequence[SourceConfig]],
+    grants: dict[tuple[str, ...], int],
+    aim: targets.Aim,
+    bought: tuple[Offers, TakenOffers],
+) -> Decision:
+    """Return the decision to grant the offers that were taken, ``bought``."""
+    offers, taken = bought
+    sources = [source for group in groups for source in group]
+    paid = _grant(grants, groups, _shares(offers, taken))
+    row = taken.waits
     return Decision(
         grants,
         paid,
-        sum(shares.get(name, 0.0) <= 0 for name in asks),
-        _waits(offers, taken),
-        aim,
-        _reasons(appraiser, groups, aim, paid),
-        aim.memories,
-        _values(offers, taken),
+        waits="" if row is None else offers.sources[offers.source[row]],
+        aim=aim,
+        why=_reasons(appraiser, groups, aim, paid),
+        values=_values(offers, taken),
         again=_again(appraiser, sources, aim),
         due_in=_due_in(appraiser, sources),
     )
+
+
+def _shares(offers: Offers, taken: TakenOffers) -> dict[str, float]:
+    """Return the requests that each source gets."""
+    rows, n = taken.rows, len(offers.sources)
+    cost = np.bincount(offers.source[rows], offers.cost[rows], n)
+    return dict(zip(offers.sources, cost.tolist(), strict=True))
+
+
+def _values(offers: Offers, taken: TakenOffers) -> dict[str, float]:
+    """Return the gain per request of each source that gets some."""
+    gain = np.bincount(offers.source[taken.rows], offers.gain[taken.rows])
+    shares = enumerate(_shares(offers, taken).items())
+    return {name: float(gain[i] / cost) for i, (name, cost) in shares if cost > 0}
 
 
 def _again(
@@ -397,27 +412,6 @@ def _means(
     urgent = min(float(offers.cost[turn.urgent].sum()), room)
     ration = max(float(min(credit, most)), urgent)
     return ration, Limits(most={source.name: at.left(source) for source in sources})
-
-
-def _shares(offers: Offers, taken: TakenOffers) -> dict[str, float]:
-    """Return the requests that each source gets."""
-    rows, n = taken.rows, len(offers.sources)
-    cost = np.bincount(offers.source[rows], offers.cost[rows], n)
-    return dict(zip(offers.sources, cost.tolist(), strict=True))
-
-
-def _values(offers: Offers, taken: TakenOffers) -> dict[str, float]:
-    """Return the gain per request of each source that gets some."""
-    rows, n = taken.rows, len(offers.sources)
-    cost = np.bincount(offers.source[rows], offers.cost[rows], n)
-    gain = np.bincount(offers.source[rows], offers.gain[rows], n)
-    paid = np.flatnonzero(cost > 0).tolist()
-    return {offers.sources[i]: float(gain[i] / cost[i]) for i in paid}
-
-
-def _waits(offers: Offers, taken: TakenOffers) -> str:
-    row = taken.waits
-    return "" if row is None else offers.sources[offers.source[row]]
 
 
 def _saved_for(

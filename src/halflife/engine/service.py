@@ -247,7 +247,7 @@ class Service:
                 self._under[names] = RunningWork(group, task, paid, why)
         if not decision.idle:
             self.status.due = decision.due
-        targets.remember(self.store, decision.memories)
+        targets.remember(self.store, decision.aim.memories)
         self._say_beyond(crew, decision)
 
     def _say_beyond(self, crew: Crew, decision: Decision) -> None:

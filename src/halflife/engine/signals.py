@@ -76,7 +76,9 @@ class Stop:
 
     async def sleep(self, seconds: float) -> None:
         """Sleep for so many seconds, or until a stop is requested."""
-        await _wait(self.asked, seconds)
+        waiting = asyncio.create_task(self.asked.wait())
+        await asyncio.wait({waiting}, timeout=seconds)
+        waiting.cancel()
 
 
 class Watchdog:
@@ -210,9 +212,3 @@ async def until_stopped(
         return await task
     except asyncio.CancelledError:
         return None
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    waiting = asyncio.create_task(event.wait())
-    await asyncio.wait({waiting}, timeout=seconds)
-    waiting.cancel()

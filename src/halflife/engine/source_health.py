@@ -81,7 +81,7 @@ class HealthJudge:
             novelty=tuple(new),
         )
         wait, blocked = self._relief(source, health)
-        late = self._lateness(source, looks=not blocked)
+        late = self._lateness(source, goes_on=not blocked)
         health = replace(health, relief=wait, blocked=blocked, lateness=late)
         health = self._with_quality(source, health)
         return health if blocked else self._expected(source, health)
@@ -95,8 +95,8 @@ class HealthJudge:
             return replace(health, target=level)
         ahead = None
         if wanted:
-            looks = not health.blocked
-            ahead = quality(self._appraiser, source, sure, looks=looks, ahead=AHEAD)
+            goes_on = not health.blocked
+            ahead = quality(self._appraiser, source, sure, looks=goes_on, ahead=AHEAD)
         return replace(
             health,
             mean=float(now.mean[0]),
@@ -108,14 +108,10 @@ class HealthJudge:
             first_below=_first_below(ahead, wanted),
         )
 
-    def now(self, source: SourceConfig) -> Forecast | None:
-        """Return the quality of a source's copy at this moment; None if not known."""
-        return quality_now(self._appraiser, source)
-
     def qualities(self, chosen: Sequence[SourceConfig]) -> dict[str, Forecast]:
         """Return the quality of sources, and of those known only from the store."""
         extra = stored_sources.stored(self._config, self._appraiser.store)
-        found = {one.name: self.now(one) for one in (*chosen, *extra)}
+        found = {s.name: quality_now(self._appraiser, s) for s in (*chosen, *extra)}
         return {name: cast for name, cast in found.items() if cast is not None}
 
     def _relief(self, source: SourceConfig, health: Health) -> tuple[float, str]:
@@ -142,23 +138,23 @@ class HealthJudge:
             late = inf if health.lateness is None else health.lateness.wait
             soon = min(health.first_below, late) <= TURN / 2.0
             return replace(health, relief=inf if soon else 0.0)
-        looks = kind_of(source).looks(self._appraiser.state(source))
-        return replace(health, relief=relief(looks, self._now))
+        reads = kind_of(source).looks(self._appraiser.state(source))
+        return replace(health, relief=relief(reads, self._now))
 
     @cached_property
     def refill(self) -> float:
         """Days until a request can be sent; 0 if one can now."""
         wallet = Wallet(self._appraiser.store, self._config.budget)
-        return refill(wallet, self._now)
+        return wallet.refill(self._now)
 
-    def _lateness(self, source: SourceConfig, *, looks: bool) -> Lateness | None:
+    def _lateness(self, source: SourceConfig, *, goes_on: bool) -> Lateness | None:
         ages = [target for target in source.targets if target.measure == "age"]
         if not ages:
             return None
         target = min(ages, key=lambda one: one.interval)
         kind, state = kind_of(source), self._appraiser.state(source)
         parts = kind.parts(state)
-        gap = kind.gaps(state) if looks else np.full(parts.size, inf)
+        gap = kind.gaps(state) if goes_on else np.full(parts.size, inf)
         seen = np.isfinite(parts)  # what was never seen has no age yet
         return lateness(target, parts[seen], gap[seen])
 
@@ -205,12 +201,7 @@ def whole(
     """Return the health of what all sources share: budget, network, settings, sinks."""
     wallet = Wallet(store, config.budget)
     left = wallet.room(now) / config.budget.requests
-    wait, error = refill(wallet, now), " ".join(settings.split())[:LONGEST]
+    wait, error = wallet.refill(now), " ".join(settings.split())[:LONGEST]
     reports = deliveries.reports(config, store) if config.sink else []
     sinks = tuple(f"{r.settings.name}: {r.trouble()}" for r in reports if r.trouble())
     return Health(left=left, refill=wait, offline=offline, settings=error, sinks=sinks)
-
-
-def refill(wallet: Wallet, now: float) -> float:
-    """Return the days until a spent budget has room again, if nothing is spent."""
-    return wallet.refill(now)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from halflife.config import BudgetConfig
+from halflife.core.budget import Purse
 from halflife.core.errors import BudgetSpent
 from halflife.core.wording import count, span
 from halflife.stores import Run, Store
@@ -169,6 +170,24 @@ class GrantPurse:
 
     def close(self) -> None:
         """Do nothing: nothing was drawn."""
+
+
+class CountedPurse:
+    """A purse that counts what is paid from another."""
+
+    def __init__(self, purse: Purse) -> None:
+        self._purse = purse
+        self.paid = 0
+
+    @property
+    def left(self) -> int:
+        """Requests that can still be paid for."""
+        return self._purse.left
+
+    def pay(self, requests: int = 1) -> None:
+        """Pay for requests about to be sent; raise ``BudgetSpent`` if too few."""
+        self._purse.pay(requests)
+        self.paid += requests
 
 
 class WindowPurse:

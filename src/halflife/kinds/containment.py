@@ -102,7 +102,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         """Return what is wrong with the answers on a source; empty if nothing is."""
         return next((t for (n, _), t in self._faults.items() if n == source), "")
 
-    def _ask(
+    def _contained(
         self,
         sources: Sequence[SourceConfig],
         method: str,
@@ -125,26 +125,33 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
             log_kind(type(self._kind).__name__, method, trouble)
         return neutral if trouble else answer
 
-    def _of(
+    def _ask(
         self,
-        held: ContainedState,
+        sources: Sequence[SourceConfig],
         method: str,
         neutral: Answer,
         *given: Any,  # noqa: ANN401  (each method has its own)
         wrong: Callable[[Any], str] = lambda _: "",
         **named: Any,  # noqa: ANN401
     ) -> Answer:
+        """Return the answer of a method to what is given, or the neutral one."""
+        call = lambda: getattr(self._kind, method)(*given, **named)  # noqa: E731
+        return self._contained(sources, method, neutral, call, wrong)
+
+    def _of(
+        self,
+        held: ContainedState,
+        method: str,
+        neutral: Answer,
+        *given: Any,  # noqa: ANN401
+        wrong: Callable[[Any], str] = lambda _: "",
+        **named: Any,  # noqa: ANN401
+    ) -> Answer:
         """Return the answer of a method on a state; the neutral one without a state."""
         if held.state is None:
             return neutral
-        call = getattr(self._kind, method)
-        return self._ask(
-            [held.source],
-            method,
-            neutral,
-            lambda: call(held.state, *given, **named),
-            wrong,
-        )
+        given = held.state, *given
+        return self._ask([held.source], method, neutral, *given, wrong=wrong, **named)
 
     def _note(self, source: SourceConfig, method: str, trouble: str) -> None:
         """Remember what is wrong, and log it when it is new."""
@@ -163,7 +170,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         """Read the states of sources."""
         names = {source.name for source in sources}
         none: dict[str, Any] = {}
-        answer = self._ask(
+        answer = self._contained(
             sources,
             "states",
             none,
@@ -198,13 +205,11 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     def together(self, source: SourceConfig, usual: str) -> str | None:
         """Return the key that sources which are fetched together share."""
         none: str | None = None
-        call = lambda: self._kind.together(source, usual)  # noqa: E731
-        return self._ask([source], "together", none, call, laws.bad_key)
+        return self._ask([source], "together", none, source, usual, wrong=laws.bad_key)
 
     def measure(self, source: SourceConfig) -> str:
         """Return the name of the quality measure of a source."""
-        call = lambda: self._kind.measure(source)  # noqa: E731
-        return self._ask([source], "measure", "quality", call, laws.bad_text)
+        return self._ask([source], "measure", "quality", source, wrong=laws.bad_text)
 
     def describe(self, state: ContainedState) -> Description:
         """Return what reports show of the source, and how its kind fails."""
@@ -252,29 +257,31 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         self, reading: Reading, group: Sequence[SourceConfig], room: int
     ) -> float:
         """Return the requests of a first fetch; 0 if unknown."""
-        call = lambda: self._kind.first_cost(reading, group, room)  # noqa: E731
-        return self._ask(group, "first_cost", 0.0, call, laws.bad_number)
+        return self._ask(
+            group, "first_cost", 0.0, reading, group, room, wrong=laws.bad_number
+        )
 
     def read_with(
         self, source: SourceConfig, alike: Sequence[SourceConfig]
     ) -> Sequence[SourceConfig]:
         """Return the sources that are read with one, itself included."""
-        call = lambda: self._kind.read_with(source, alike)  # noqa: E731
         wrong = lambda answer: laws.bad_sources(answer, source, alike)  # noqa: E731
-        return self._ask([source], "read_with", (source,), call, wrong)
+        return self._ask([source], "read_with", (source,), source, alike, wrong=wrong)
 
     def settled(
         self, store: Store, source: SourceConfig, since: float
     ) -> Sequence[IssuedForecast]:
         """Return the forecasts from which its target control learns."""
-        call = lambda: self._kind.settled(store, source, since)  # noqa: E731
-        return self._ask([source], "settled", (), call, laws.bad_forecasts)
+        return self._ask(
+            [source], "settled", (), store, source, since, wrong=laws.bad_forecasts
+        )
 
     def was_seen(self, reading: Reading, source: SourceConfig) -> bool:
         """Say whether anything of it was ever fetched."""
-        call = lambda: self._kind.was_seen(reading, source)  # noqa: E731
         seen: bool = True
-        return self._ask([source], "was_seen", seen, call, laws.bad_flag)
+        return self._ask(
+            [source], "was_seen", seen, reading, source, wrong=laws.bad_flag
+        )
 
     def recorded(self, store: Store, source: SourceConfig) -> Any:  # noqa: ANN401
         """Return the stored history of a source; its errors are the caller's."""
@@ -288,71 +295,72 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
 
     def incomplete(self, store: Store, source: SourceConfig) -> str:
         """Return why the last answer was incomplete."""
-        call = lambda: self._kind.incomplete(store, source)  # noqa: E731
-        return self._ask([source], "incomplete", "", call, laws.bad_text)
+        return self._ask([source], "incomplete", "", store, source, wrong=laws.bad_text)
 
     def gone(self, store: Store, source: SourceConfig) -> Mapping[str, float]:
         """Return the addresses of items that no longer exist."""
         none: Mapping[str, float] = {}
-        call = lambda: self._kind.gone(store, source)  # noqa: E731
-        return self._ask([source], "gone", none, call, laws.bad_moments)
+        return self._ask([source], "gone", none, store, source, wrong=laws.bad_moments)
 
     def sync_cost(self, steps: Sequence[Step]) -> float:
         """Return the requests of a sync that begins with these steps."""
-        call = lambda: self._kind.sync_cost(steps)  # noqa: E731
-        return self._ask((), "sync_cost", 0.0, call, laws.bad_number)
+        return self._ask((), "sync_cost", 0.0, steps, wrong=laws.bad_number)
 
     def queries(self, reading: Reading, source: SourceConfig, most: int) -> list[Step]:
         """Return the next queries."""
         none: list[Step] = []
-        call = lambda: self._kind.queries(reading, source, most)  # noqa: E731
-        return self._ask([source], "queries", none, call, laws.bad_steps)
+        return self._ask(
+            [source], "queries", none, reading, source, most, wrong=laws.bad_steps
+        )
 
     def own_table(
         self, reading: Reading, sources: Sequence[SourceConfig]
     ) -> PageTable | None:
         """Return its own table in ``status``."""
         none: PageTable | None = None
-        call = lambda: self._kind.own_table(reading, sources)  # noqa: E731
-        return self._ask(sources, "own_table", none, call, laws.bad_table)
+        return self._ask(
+            sources, "own_table", none, reading, sources, wrong=laws.bad_table
+        )
 
     def read_until(self, store: Store, source: SourceConfig) -> float:
         """Return when newer items were last read; ``-inf`` if it is read whole."""
-        call = lambda: self._kind.read_until(store, source)  # noqa: E731
-        return self._ask([source], "read_until", -inf, call, laws.bad_moment)
+        return self._ask(
+            [source], "read_until", -inf, store, source, wrong=laws.bad_moment
+        )
 
     def lifetimes(self, store: Store, source: SourceConfig) -> Collection | None:
         """Return the lifetimes of its objects if its forecasts follow from them."""
         none: Collection | None = None
-        call = lambda: self._kind.lifetimes(store, source)  # noqa: E731
-        return self._ask([source], "lifetimes", none, call, laws.bad_lifetimes)
+        return self._ask(
+            [source], "lifetimes", none, store, source, wrong=laws.bad_lifetimes
+        )
 
     def panorama(
         self, reading: Reading, sources: Sequence[SourceConfig], ahead: Floats
     ) -> Panorama | None:
         """Return all its sources at once; None: each is described by itself."""
         none: Panorama | None = None
-        call = lambda: self._kind.panorama(reading, sources, ahead)  # noqa: E731
         names = {source.name for source in sources}
         wrong = lambda answer: laws.bad_panorama(answer, names)  # noqa: E731
-        return self._ask(sources, "panorama", none, call, wrong)
+        return self._ask(
+            sources, "panorama", none, reading, sources, ahead, wrong=wrong
+        )
 
     def page(self, request: PageRequest[SourceConfig]) -> PageView:
         """Return what the page of a source shows; empty if the kind fails."""
-        call = lambda: self._kind.page(request)  # noqa: E731
-        return self._ask([request.source], "page", PageView(), call, laws.bad_page)
+        return self._ask(
+            [request.source], "page", PageView(), request, wrong=laws.bad_page
+        )
 
     def level(self, source: SourceConfig) -> tuple[float, float | None] | None:
         """Return the target and confidence in settings of this kind alone."""
         none: tuple[float, float | None] | None = None
-        call = lambda: self._kind.level(source)  # noqa: E731
-        return self._ask([source], "level", none, call, laws.bad_level)
+        return self._ask([source], "level", none, source, wrong=laws.bad_level)
 
     def wanted(self, source: SourceConfig) -> float | None:
         """Return the quality that suffices."""
         none: float | None = None
-        call = lambda: self._kind.wanted(source)  # noqa: E731
-        return self._ask([source], "wanted", none, call, laws.bad_wanted)
+        return self._ask([source], "wanted", none, source, wrong=laws.bad_wanted)
 
     def least(self, state: ContainedState) -> float:
         """Return the shortest time between two reads, in days."""
@@ -360,9 +368,10 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
 
     def is_scheduled(self, source: SourceConfig) -> bool:
         """Say whether its policy decides when it is fetched."""
-        call = lambda: self._kind.is_scheduled(source)  # noqa: E731
         scheduled: bool = False
-        return self._ask([source], "is_scheduled", scheduled, call, laws.bad_flag)
+        return self._ask(
+            [source], "is_scheduled", scheduled, source, wrong=laws.bad_flag
+        )
 
     def due(self, state: ContainedState) -> float:
         """Return the time at which its policy wants it fetched."""
@@ -387,53 +396,57 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     def count(self, store: Store, source: SourceConfig) -> int | None:
         """Return how many items have an address each."""
         none: int | None = None
-        call = lambda: self._kind.count(store, source)  # noqa: E731
-        return self._ask([source], "count", none, call, laws.bad_size)
+        return self._ask([source], "count", none, store, source, wrong=laws.bad_size)
 
     def covers(self, source: SourceConfig, address: str) -> bool | None:
         """Say whether an address belongs to a source."""
         none: bool | None = None
-        call = lambda: self._kind.covers(source, address)  # noqa: E731
-        return self._ask([source], "covers", none, call, laws.bad_maybe)
+        return self._ask(
+            [source], "covers", none, source, address, wrong=laws.bad_maybe
+        )
 
     def recognise(self, answer: TrialAnswer) -> Sequence[SourceGuess]:
         """Return how an answer could be kept; nothing if the kind fails."""
-        none: Sequence[SourceGuess] = ()
+        none: tuple[SourceGuess, ...] = ()
         call = lambda: tuple(self._kind.recognise(answer))  # noqa: E731
-        return self._ask((), "recognise", none, call, laws.bad_guesses)
+        return self._contained((), "recognise", none, call, laws.bad_guesses)
 
     def confirm(
         self, guess: SourceGuess, first: TrialAnswer, second: TrialAnswer
     ) -> SourceGuess:
         """Return a guess updated with the second page; unchanged if that fails."""
-        call = lambda: self._kind.confirm(guess, first, second)  # noqa: E731
         wrong = lambda answer: laws.bad_guesses((answer,))  # noqa: E731
-        return self._ask((), "confirm", guess, call, wrong)
+        return self._ask((), "confirm", guess, guess, first, second, wrong=wrong)
 
     def breaker(
         self, source: SourceConfig, old: Breaker, report: Report, now: float
     ) -> Breaker:
         """Return the updated breaker of a source."""
-        call = lambda: self._kind.breaker(source, old, report, now)  # noqa: E731
         neutral = super().breaker(source, old, report, now)
-        return self._ask([source], "breaker", neutral, call, laws.bad_breaker)
+        return self._ask(
+            [source],
+            "breaker",
+            neutral,
+            source,
+            old,
+            report,
+            now,
+            wrong=laws.bad_breaker,
+        )
 
     def faults(self, store: Store, source: SourceConfig) -> Sequence[str]:
         """Return why answers could not be handled when last fetched."""
-        call = lambda: self._kind.faults(store, source)  # noqa: E731
-        return self._ask([source], "faults", (), call, laws.bad_texts)
+        return self._ask([source], "faults", (), store, source, wrong=laws.bad_texts)
 
     def advice(self, store: Store, source: SourceConfig) -> Sequence[tuple[str, str]]:
         """Return how its settings could be improved."""
-        call = lambda: self._kind.advice(store, source)  # noqa: E731
-        return self._ask([source], "advice", (), call, laws.bad_pairs)
+        return self._ask([source], "advice", (), store, source, wrong=laws.bad_pairs)
 
     def keep_faults(
         self, store: Store, group: Sequence[SourceConfig], faults: Mapping[str, str]
     ) -> None:
         """Save which answers of a group could not be handled."""
-        call = lambda: self._kind.keep_faults(store, group, faults)  # noqa: E731
-        self._ask(group, "keep_faults", None, call)
+        self._ask(group, "keep_faults", None, store, group, faults)
 
     def silence(
         self, state: ContainedState, breaker: Breaker, now: float
@@ -447,8 +460,9 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
     ) -> tuple[Sequence[str], Sequence[str]]:
         """Return what its answers lack now, and what is new about them."""
         none: tuple[Sequence[str], Sequence[str]] = ((), ())
-        call = lambda: self._kind.drift(reading, source, breaker)  # noqa: E731
-        return self._ask([source], "drift", none, call, laws.bad_drift)
+        return self._ask(
+            [source], "drift", none, reading, source, breaker, wrong=laws.bad_drift
+        )
 
     @asynccontextmanager
     async def open(

@@ -37,27 +37,27 @@ def page(
     ``method`` says how forecasts are made, in a sentence.
     """
     by, rows = item_groups.of_objects(collection, group)
-    lives, looks = collection.lives, collection.looks
-    seen = lives.present(float(looks[-1])) if looks.size else ~lives.ended
+    lives, reads = collection.lives, collection.looks
+    seen = lives.present(float(reads[-1])) if reads.size else ~lives.ended
     there = np.flatnonzero(seen)[:SHOWN].tolist()
     view = PageView(
         columns=COLUMNS,
         items=_rows(collection, there),
         parts=LinkedParts(by, GROUP_COLUMNS, rows),
     )
-    if not looks.size:  # without a full read no arrivals or departures are known
+    if not reads.size:  # without a full read no arrivals or departures are known
         return view
-    came = lives.first_seen[lives.first_seen > looks[0]]
+    came = lives.first_seen[lives.first_seen > reads[0]]
     gone = lives.gone_by[lives.ended]
     moments = {"arrived": came, "gone": gone, "updated": collection.changed_at}
-    days = last_days(float(looks[0]), _end(float(looks[-1]), now))
+    days = last_days(float(reads[0]), _end(float(reads[-1]), now))
     counts = {name: daily(at, days) for name, at in moments.items()}
     return replace(
         view,
         card=[*_card(collection, about), *([method] if method else ())],
         timelines=[Timeline("Objects that came and went", counts, days)],
         past=past_recall(
-            looks, lives.first_seen, lives.last_seen, min(now, looks[-1]) - DAYS, DRAWN
+            reads, lives.first_seen, lives.last_seen, min(now, reads[-1]) - DAYS, DRAWN
         ),
     )
 
@@ -89,14 +89,14 @@ def _rows(collection: Collection, rows: Sequence[int]) -> list[Row]:
 
 def _card(collection: Collection, about: Description) -> list[str]:
     """Return sentences on the objects and their rates."""
-    lives, looks = collection.lives, collection.looks
-    days = float(looks[-1] - looks[0])
+    lives, reads = collection.lives, collection.looks
+    days = float(reads[-1] - reads[0])
     ended = int(lives.ended.sum())
-    spent = float(np.sum(np.minimum(lives.gone_by, looks[-1]) - lives.first_seen))
+    spent = float(np.sum(np.minimum(lives.gone_by, reads[-1]) - lives.first_seen))
     lines = [
         (
             f"{count(about.items, 'object')} are there now, known from "
-            f"{count(looks.size, 'full sync')} in {span(days)} that saw "
+            f"{count(reads.size, 'full sync')} in {span(days)} that saw "
             f"{count(len(lives), 'object lifetime')}."
         ),
     ]
@@ -119,9 +119,9 @@ def _card(collection: Collection, about: Description) -> list[str]:
             f"Prior: no object was seen to go in {span(days)}; an object is taken to "
             f"stay {span(1.0 / most)} or longer (95 % confidence)."
         )
-    if looks.size < FEW:
+    if reads.size < FEW:
         lines.append(
-            f"Prior: {count(looks.size, 'full sync')} so far; until there are "
+            f"Prior: {count(reads.size, 'full sync')} so far; until there are "
             f"{FEW} or more, forecasts rest on what is usual for such lists."
         )
     return lines

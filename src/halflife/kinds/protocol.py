@@ -481,12 +481,12 @@ class Kind(Hooks[Source], ABC, Generic[Source, State]):
         return (), ()
 
 
-def relief(looks: Floats, now: float) -> float:
+def relief(reads: Floats, now: float) -> float:
     """Return the days until the next usual fetch; ``inf`` if none is expected."""
-    if looks.size < 2:
+    if reads.size < 2:
         return inf
-    gap = float(np.median(np.diff(looks)))
-    age = max(now - float(looks[-1]), 0.0)
+    gap = float(np.median(np.diff(reads)))
+    age = max(now - float(reads[-1]), 0.0)
     return inf if age > OVERDUE * gap + TURN else max(gap - age, 0.0)
 
 

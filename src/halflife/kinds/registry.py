@@ -1,13 +1,14 @@
 """From the name of a kind in the settings to the kind itself, by entry points."""
 
 from functools import cache
-from typing import Any
 
 from halflife.config import SourceConfig
 from halflife.config.kinds import load_plugin
 from halflife.core.errors import ConfigError
 from halflife.kinds.containment import ContainedKind
 from halflife.kinds.protocol import Kind
+
+_contained = cache(ContainedKind)
 
 
 @cache
@@ -20,11 +21,6 @@ def kind_named(name: str) -> ContainedKind:
     if not isinstance(kind, Kind):
         raise ConfigError(f"kind {name!r}: {point.value} is not a halflife Kind")
     return _contained(kind)
-
-
-@cache
-def _contained(kind: Kind[Any, Any]) -> ContainedKind:
-    return ContainedKind(kind)
 
 
 def kind_of(source: SourceConfig) -> ContainedKind:

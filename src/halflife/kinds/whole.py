@@ -317,12 +317,12 @@ def _with_outcome(
     rhythm: Rhythm,
 ) -> LossHistory:
     """Return the past with the outcome of a forecast, ``since`` days after the last."""
-    looks = forecast.looks
-    things = now.things if looks is None else min(now.things, looks)
-    look = replace(now, things=max(things, 1.0), age=since)
+    parts = forecast.looks
+    things = now.things if parts is None else min(now.things, parts)
+    renewed = replace(now, things=max(things, 1.0), age=since)
     loss, expected = 1.0 - (forecast.found or 0.0), 1.0 - forecast.mean
     missed = _missed(rhythm, forecast.told or 0.0, since, loss, goal)
-    return target_rule.after_check(past, look, loss, expected, goal, missed=missed)
+    return target_rule.after_check(past, renewed, loss, expected, goal, missed=missed)
 
 
 def _missed(

@@ -99,6 +99,13 @@ def networks(blocks: Iterable[str]) -> tuple[Network, ...]:
         raise ConfigError(f"{error}; write an address block like 10.0.0.0/8") from None
 
 
+def check_address(address: str, allow: tuple[Network, ...]) -> None:
+    """Raise ``Blocked`` for an address that is neither public nor allowed."""
+    ip = ip_address(address.partition("%")[0])
+    if not (any(ip in block for block in allow) or is_public(address)):
+        raise Blocked("the address is not public")
+
+
 def guarded(allow: tuple[Network, ...]) -> Callable[[AddressInfo], socket.socket]:
     """Return a socket factory that refuses addresses neither public nor allowed.
 
@@ -109,10 +116,7 @@ def guarded(allow: tuple[Network, ...]) -> Callable[[AddressInfo], socket.socket
 
     def make(info: AddressInfo) -> socket.socket:
         family, kind, protocol, _, place = info
-        address = str(place[0])
-        ip = ip_address(address.partition("%")[0])
-        if not (any(ip in block for block in allow) or is_public(address)):
-            raise Blocked("the address is not public")
+        check_address(str(place[0]), allow)
         return socket.socket(family, kind, protocol)
 
     return make

@@ -85,6 +85,16 @@ def from_iso(text: str) -> float | None:
         return None
 
 
+def to_iso(days: float) -> str:
+    """Write a time as ISO 8601 in UTC, to the second.
+
+    >>> to_iso(19722.75)
+    '2023-12-31T18:00:00Z'
+    """
+    moment = datetime.fromtimestamp(round(days * SECONDS), UTC)
+    return moment.isoformat().replace("+00:00", "Z")
+
+
 def _days(moment: datetime) -> float:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

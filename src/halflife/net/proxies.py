@@ -17,7 +17,7 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from halflife.net.access import Route
-from halflife.net.addresses import AddressInfo, Blocked, Network, is_public
+from halflife.net.addresses import AddressInfo, Blocked, Network, check_address
 
 _LOCAL = ("localhost", ".localhost", ".local", ".internal")  # the proxy's own network
 MOST = 10_000  # names whose addresses are cached
@@ -65,9 +65,7 @@ class Proxies:
         if not route.proxy:
             return {}
         for address in await self._addresses(url, route):
-            ip = ip_address(address.partition("%")[0])
-            if not (any(ip in block for block in allow) or is_public(address)):
-                raise Blocked("the address is not public")
+            check_address(address, allow)
         if route.login is None:
             return {"proxy": route.proxy}
         coded = b64encode(":".join(route.login).encode()).decode()

@@ -171,14 +171,16 @@ def _pattern(value: str, *, allow: bool) -> Pattern:
     to_end = value.endswith("$")
     parts, query = [], False
     for part in value[: len(value) - to_end].split("*"):
-        parts.append(_normal(part, query=query))
+        parts.append(normal(part, in_query=query))
         query = query or "?" in part
     length = len(_ESCAPE.sub("x", "*".join(parts))) + to_end
     return Pattern(allow, tuple(parts), to_end, length)
 
 
-def normal(target: str) -> str:
+def normal(target: str, *, in_query: bool = False) -> str:
     r"""Return the normal form of a path and query, equal for equal resources.
+
+    With ``in_query`` the text is a part of the query alone.
 
     Section 2.2.2: octets that need no escape have none, others have one, in capital
     letters. So no escape evades a rule. ``* $`` of a URL are escaped, by section 2.2.3.
@@ -186,15 +188,11 @@ def normal(target: str) -> str:
     >>> normal("/%62%61r/\u30c4?a=b:c&d=%2f%3a*")
     '/bar/%E3%83%84?a=b%3Ac&d=/%3A%2A'
     """
-    return _normal(target)
-
-
-def _normal(text: str, *, query: bool = False) -> str:
-    if _PLAIN.fullmatch(text):
-        return text
-    path, mark, rest = ("", "", text) if query else text.partition("?")
+    if _PLAIN.fullmatch(target):
+        return target
+    path, mark, query = ("", "", target) if in_query else target.partition("?")
     plain = _UNRESERVED | _IN_QUERY
-    return _escape(path, _UNRESERVED) + mark + _escape(rest, plain)
+    return _escape(path, _UNRESERVED) + mark + _escape(query, plain)
 
 
 def _escape(text: str, plain: frozenset[int]) -> str:

@@ -79,7 +79,7 @@ class JobRound(Generic[Job]):
                     raise self._error
                 done, self._done = self._done, []
                 if done:
-                    yield [look for looks in done for look in looks]
+                    yield [o for observations in done for o in observations]
                     self._free += len(done)
         finally:
             for task in self._tasks:
@@ -126,8 +126,8 @@ class JobRound(Generic[Job]):
 
     async def _run(self, host: str, job: Job) -> None:
         try:
-            looks = await self._errand.run(job)
-            self._done.append(looks)  # ``batches`` may have replaced the list
+            observations = await self._errand.run(job)
+            self._done.append(observations)  # ``batches`` may have replaced the list
         except BudgetSpent:
             self._spent = True
         finally:

@@ -20,8 +20,8 @@ from halflife.net.decoding import ACCEPTED, Undecodable, coding, pieces
 from halflife.net.negotiation import PAGE
 from halflife.net.proxies import Proxies, Unresolved, open_socket
 
-_WITH_BODY = frozenset({200, 203})
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+WITH_BODY = frozenset({200, 203})
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _DRAIN = 1 << 16  # bytes; an unwanted body is read to its end only if it is as short
 _IDLE = 4.0  # seconds; below the 5 after which many servers hang up
 _LINE = 1 << 14  # bytes of a header line
@@ -55,7 +55,7 @@ class Call(NamedTuple):
         begun: Called as soon as the answer has begun.
         enough: Bytes of the body after which the rest is not read.
         body: The body to send.
-        method: The method; by default GET, or POST with a body.
+        method: The method; empty for the usual one, see ``verb``.
         route: The route of the request.
         reasons: Whether the body of a refusal (4xx) is read, too.
 
@@ -70,6 +70,11 @@ class Call(NamedTuple):
     method: str = ""
     route: Route = DIRECT
     reasons: bool = False
+
+    @property
+    def verb(self) -> str:
+        """The method: by default GET, or POST with a body."""
+        return self.method or ("GET" if self.body is None else "POST")
 
 
 class Reply(NamedTuple):
@@ -149,7 +154,7 @@ class Wire:
                 headers = {**call.headers, **_LAST} if last else call.headers
                 headers = {**headers, **proxied.pop("headers", {})}
                 async with self._session(call, last=last).request(
-                    call.method or ("GET" if call.body is None else "POST"),
+                    call.verb,
                     url,
                     data=call.body,
                     headers=headers,
@@ -171,7 +176,7 @@ class Wire:
                 f"{url.raw_host}: its proxy refused the connection; check user and "
                 "password under [source.proxy]"
             )
-        if answer.status not in _REDIRECTS:
+        if answer.status not in REDIRECTS:
             location = ""
         return Reply(answer, location, time() - began)
 
@@ -230,7 +235,7 @@ class Wire:
         call: Call,
     ) -> Answer:
         body = b""
-        if response.status in _WITH_BODY:
+        if response.status in WITH_BODY:
             body = await self._body(response, limit, call.enough)
         elif call.reasons and 400 <= response.status < 500:
             body = await self._body(response, limit, _REASON)

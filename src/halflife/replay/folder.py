@@ -58,8 +58,8 @@ def recorded_in(
     if not picked:
         what = f"that can be played as kind {kind!r}" if kind else "that I know"
         raise UsageError(
-            f"{folder}: holds no recorded history {what}; docs/replay.md says what "
-            "a folder looks like"
+            f"{folder}: holds no recorded history {what}; docs/replay.md says what a "
+            "folder contains"
         )
     return aligned(_loaded(picked, days, every=bool(names)))
 

@@ -19,18 +19,19 @@ from halflife.metrics.intervals import Interval, mean_interval
 from halflife.policies.listings.schedules import FixedInterval, Schedule
 
 ALLOWED = 0.05  # share of time, or of cycles, below the target
+BLOCKS = 10  # of time, for intervals by the jackknife
 _SOON = 1e-9  # days; observations on a grid of minutes are not exact numbers
 
 
-def thin(source: Collection, looks: Floats) -> Collection:
+def thin(source: Collection, times: Floats) -> Collection:
     """Return the source as seen by some of its observations only.
 
     What came and went between two of them was never there; an object that was away
     only between two of them never left. Updates show at the next observation, several
     as one. Attributes are as first recorded.
     """
-    first = np.searchsorted(looks, source.lives.first_seen)
-    last = np.searchsorted(looks, source.lives.last_seen, side="right") - 1
+    first = np.searchsorted(times, source.lives.first_seen)
+    last = np.searchsorted(times, source.lives.last_seen, side="right") - 1
     rows = np.flatnonzero(first <= last)
     order = rows[np.lexsort((first[rows], source.lives.object[rows]))]
     object_ = source.lives.object[order]
@@ -40,15 +41,15 @@ def thin(source: Collection, looks: Floats) -> Collection:
     heads = order[begins]
     ends = np.zeros(heads.size, dtype=np.intp)
     np.maximum.at(ends, spell, last[order])
-    lives = _through(source.lives.take(heads), looks, first[heads], ends)
+    lives = _through(source.lives.take(heads), times, first[heads], ends)
     number = np.full(len(source.lives), -1, dtype=np.intp)
     number[order] = spell
-    changed, at = _updates(source, looks, lives, number)
-    return replace(source, looks=looks, lives=lives, changed=changed, changed_at=at)
+    changed, at = _updates(source, times, lives, number)
+    return replace(source, looks=times, lives=lives, changed=changed, changed_at=at)
 
 
-def _through(lives: Lives, looks: Floats, first: Ints, last: Ints) -> Lives:
-    padded = np.concatenate([[-np.inf], looks, [np.inf]])
+def _through(lives: Lives, times: Floats, first: Ints, last: Ints) -> Lives:
+    padded = np.concatenate([[-np.inf], times, [np.inf]])
     return replace(
         lives,
         absent_before=padded[first],
@@ -59,17 +60,17 @@ def _through(lives: Lives, looks: Floats, first: Ints, last: Ints) -> Lives:
 
 
 def _updates(
-    source: Collection, looks: Floats, lives: Lives, number: Ints
+    source: Collection, times: Floats, lives: Lives, number: Ints
 ) -> tuple[Ints, Floats]:
     spell = number[source.changed]
-    seen = np.searchsorted(looks, source.changed_at)
-    there = (spell >= 0) & (seen < looks.size)
+    seen = np.searchsorted(times, source.changed_at)
+    there = (spell >= 0) & (seen < times.size)
     spell, seen = spell[there], seen[there]
-    at = looks[seen]
+    at = times[seen]
     there = (at > lives.first_seen[spell]) & (at <= lives.last_seen[spell])
-    code = np.unique(spell[there] * max(looks.size, 1) + seen[there])
-    spell, seen = np.divmod(code, max(looks.size, 1))
-    return spell, looks[seen]
+    code = np.unique(spell[there] * max(times.size, 1) + seen[there])
+    spell, seen = np.divmod(code, max(times.size, 1))
+    return spell, times[seen]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class ScheduleScore:
         """Return the recall of each gap as a stand-alone SVG."""
         middle = np.cumsum(self.days) - self.days / 2.0
         ends = ("day 0", f"day {number(self.days.sum(), 3)}")
-        return notebook.line("recall between looks", middle, self.recalls, ends)
+        return notebook.line("recall between observations", middle, self.recalls, ends)
 
     def _repr_html_(self) -> str:
         """Return HTML for a notebook: recall over time, and the scores."""
@@ -148,7 +149,9 @@ class SetReplay:
     def __post_init__(self) -> None:
         """Refuse a source that cannot be replayed."""
         if self.source.looks.size < 2:
-            raise UsageError(f"{self.source.name}: a replay needs at least two looks")
+            raise UsageError(
+                f"{self.source.name}: a replay needs at least two observations"
+            )
 
     def score(self, schedules: Schedule | Sequence[Schedule]) -> ScheduleScore:
         """Return the score of a schedule, or of one schedule per group."""
@@ -159,11 +162,11 @@ class SetReplay:
     def syncs(self, group: int, schedule: Schedule) -> Ints:
         """Return the observations, counted from ``begin``, that sync a group."""
         part = _without_updates(self.source.select(self._groups == group))
-        looks, start = self.source.looks, self._start
+        times, start = self.source.looks, self._start
         chosen = list(range(start + 1))
-        while chosen[-1] < looks.size - 1:
-            due = schedule(thin(part, looks[chosen]))
-            chosen.append(_next(looks, chosen[-1], due))
+        while chosen[-1] < times.size - 1:
+            due = schedule(thin(part, times[chosen]))
+            chosen.append(_next(times, chosen[-1], due))
         return np.array(chosen[start:-1], dtype=np.intp) - start
 
     def score_of(self, chosen: Sequence[Ints]) -> ScheduleScore:
@@ -226,10 +229,10 @@ class SetReplay:
 
     def evenly(self, days: float) -> Ints:
         """Return the observations, counted from ``begin``, of syncs every ``days``."""
-        looks = self.source.looks[self._start :]
+        times = self.source.looks[self._start :]
         made = [0]
-        while made[-1] < looks.size - 1:
-            made.append(_next(looks, made[-1], float(looks[made[-1]]) + days))
+        while made[-1] < times.size - 1:
+            made.append(_next(times, made[-1], float(times[made[-1]]) + days))
         return np.array(made[:-1], dtype=np.intp)
 
     @property
@@ -245,11 +248,11 @@ class SetReplay:
     @cached_property
     def _shared(self) -> Floats:
         """The number of objects of each group that two observations share."""
-        looks = self.source.looks[self._start :]
+        times = self.source.looks[self._start :]
         count = int(self._groups.max(initial=0)) + 1
         return np.array(
             [
-                _overlaps(self.source.lives.take(self._groups == g), looks)
+                _overlaps(self.source.lives.take(self._groups == g), times)
                 for g in range(count)
             ]
         )
@@ -261,21 +264,21 @@ def _without_updates(source: Collection) -> Collection:
     return replace(source, changed=empty.astype(np.intp), changed_at=empty)
 
 
-def _overlaps(lives: Lives, looks: Floats) -> Floats:
-    first = np.searchsorted(looks, lives.first_seen)
-    after = np.searchsorted(looks, lives.last_seen, side="right")
+def _overlaps(lives: Lives, times: Floats) -> Floats:
+    first = np.searchsorted(times, lives.first_seen)
+    after = np.searchsorted(times, lives.last_seen, side="right")
     rows = first < after
     _, row = np.unique(lives.object[rows], return_inverse=True)
-    steps = np.zeros((row.max(initial=-1) + 1, looks.size + 1), dtype=np.float32)
+    steps = np.zeros((row.max(initial=-1) + 1, times.size + 1), dtype=np.float32)
     np.add.at(steps, (row, first[rows]), 1.0)
     np.add.at(steps, (row, after[rows]), -1.0)
     there = (np.cumsum(steps, axis=1)[:, :-1] > 0).astype(np.float32)
     return (there.T @ there).astype(np.float64)
 
 
-def _next(looks: Floats, last: int, due: float) -> int:
+def _next(times: Floats, last: int, due: float) -> int:
     """Return the last observation by the moment due, or the next if that has passed."""
-    latest = int(np.searchsorted(looks, due + _SOON, side="right")) - 1
+    latest = int(np.searchsorted(times, due + _SOON, side="right")) - 1
     return max(latest, last + 1)
 
 
@@ -297,20 +300,16 @@ def _below(start: Floats, end: Floats, level: float) -> Floats:
     return np.clip(np.where(high < level, 1.0, np.where(low >= level, 0.0, cut)), 0, 1)
 
 
-def recall_difference(
-    one: ScheduleScore, other: ScheduleScore, *, blocks: int = 10
-) -> Interval:
+def recall_difference(one: ScheduleScore, other: ScheduleScore) -> Interval:
     """Return the mean recall of one less that of the other, paired (``_jackknife``)."""
 
     def difference(kept: Floats) -> float:
         return _recall(one, kept) - _recall(other, kept)
 
-    return _jackknife(difference, one.days.size, blocks)
+    return _jackknife(difference, one.days.size)
 
 
-def rho_ratio(
-    one: ScheduleScore, other: ScheduleScore, *, blocks: int = 10
-) -> Interval:
+def rho_ratio(one: ScheduleScore, other: ScheduleScore) -> Interval:
     """Return rho of one over that of the other, less 1, paired (``_jackknife``)."""
 
     def log_ratio(kept: Floats) -> float:
@@ -320,7 +319,7 @@ def rho_ratio(
         ]
         return float(np.log(rho[0] / rho[1]))
 
-    found = _jackknife(log_ratio, one.days.size, blocks)
+    found = _jackknife(log_ratio, one.days.size)
     return Interval(*(float(np.expm1(v)) for v in found))
 
 
@@ -329,16 +328,16 @@ def _recall(score: ScheduleScore, kept: Floats) -> float:
     return float(days @ score.recalls / max(float(days.sum()), 1e-12))
 
 
-def _jackknife(figure: Callable[[Floats], float], gaps: int, blocks: int) -> Interval:
+def _jackknife(figure: Callable[[Floats], float], gaps: int) -> Interval:
     """Return a figure of all gaps and its interval, by the block jackknife.
 
     Neighbours in time are alike, so whole blocks of time are left out in turn. Efron,
     "The Jackknife, the Bootstrap and Other Resampling Plans", 1982, s. 3.
     """
-    block = np.arange(gaps) * blocks // max(gaps, 1)
+    block = np.arange(gaps) * BLOCKS // max(gaps, 1)
     whole = figure(np.ones(gaps))
-    less = [figure((block != b).astype(np.float64)) for b in range(blocks)]
-    pseudo = blocks * whole - (blocks - 1) * np.array(less)
+    less = [figure((block != b).astype(np.float64)) for b in range(BLOCKS)]
+    pseudo = BLOCKS * whole - (BLOCKS - 1) * np.array(less)
     around = mean_interval(pseudo)
     half = (around.high - around.low) / 2.0
     return Interval(whole, whole - half, whole + half)

@@ -72,8 +72,8 @@ class StrategyScore:
         rows = [
             ("freshness", f"{self.freshness:.3f}"),
             ("age, in days", f"{number(self.age, 3)}"),
-            ("looks that found a change", f"{self.change_ratio:.3f}"),
-            ("items never looked at", f"{self.starved:.3f}"),
+            ("fetches that found a change", f"{self.change_ratio:.3f}"),
+            ("items never fetched", f"{self.starved:.3f}"),
             ("requests", self.requests),
         ]
         return self.plot() + notebook.table(["score", "value"], rows)
@@ -150,7 +150,7 @@ class Replay:
                 Allowance(requests),
                 rng,
                 clock=partial(float, now),
-                on_looks=lambda looks: copy.refresh(self._rows(looks)),
+                on_batch=lambda observations: copy.refresh(self._rows(observations)),
             )
             spent.count(turn, requests, scored=copy.scoring)
         copy.pass_time(self.end)
@@ -161,9 +161,9 @@ class Replay:
         copy.score_from(self.begin + self.warm)
         return copy
 
-    def _rows(self, looks: Observations) -> Ints:
+    def _rows(self, observations: Observations) -> Ints:
         row = self.recording.row.__getitem__
-        return np.fromiter(map(row, looks.keys), np.intp, len(looks))
+        return np.fromiter(map(row, observations.keys), np.intp, len(observations))
 
     def _moments(self) -> Iterator[tuple[float, int]]:
         """Yield each tick and the requests granted since the one before."""
@@ -230,8 +230,8 @@ class _Spent:
         self.requests += turn.requests
         self.peak = max(self.peak, turn.requests)
         self.over = max(self.over, turn.requests - granted)
-        if scored and turn.looks:
-            self.ratios.append(change_ratio(turn.changed, turn.looks))
+        if scored and turn.observations:
+            self.ratios.append(change_ratio(turn.changed, turn.observations))
 
 
 def _state(rng: np.random.Generator) -> tuple[object, object]:
@@ -250,7 +250,7 @@ def _score(
         harmonic=sums.harmonic_delay,
         change_ratio=sums.change_ratio,
         cycle_ratio=float(np.mean(spent.ratios)) if spent.ratios else 0.0,
-        starved=float(np.mean(~copy.looked)) if copy.looked.size else 0.0,
+        starved=float(np.mean(~copy.fetched)) if copy.fetched.size else 0.0,
         requests=spent.requests,
         peak=spent.peak,
         over=spent.over,

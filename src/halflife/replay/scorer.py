@@ -40,13 +40,13 @@ class TrueCopy:
 
     Attributes:
         now: The time reached.
-        looked: Which items were fetched in the scored time.
+        fetched: Which items were fetched in the scored time.
 
     """
 
     def __init__(self, recording: Recording, began: float, end: float) -> None:
         self.now = began
-        self.looked = np.zeros(len(recording), dtype=np.bool_)
+        self.fetched = np.zeros(len(recording), dtype=np.bool_)
         self._recording, self._began, self._end = recording, began, end
         self._scored = began
         self._last = np.full(len(recording), began)
@@ -74,7 +74,7 @@ class TrueCopy:
         self._times.append(self.now)
         self._last[rows] = self.now
         if self.scoring:
-            self.looked[rows] = True
+            self.fetched[rows] = True
 
     @property
     def freshness(self) -> float:
@@ -140,32 +140,32 @@ class TrueCopy:
         sizes = [rows.size for rows in self._rows]
         rows = np.concatenate([item[inside], *self._rows])
         at = np.concatenate([moments[inside], np.repeat(self._times, sizes)])
-        is_look = np.arange(rows.size) >= int(inside.sum())
+        is_fetch = np.arange(rows.size) >= int(inside.sum())
         # a fetch at the very moment of a change sees it, so it comes after
-        order = np.lexsort((is_look, at, rows))
-        rows, at, is_look = rows[order], at[order], is_look[order]
-        return _missed(rows, at, is_look, self.now), *self._counted(rows, at, is_look)
+        order = np.lexsort((is_fetch, at, rows))
+        rows, at, is_fetch = rows[order], at[order], is_fetch[order]
+        return _missed(rows, at, is_fetch, self.now), *self._counted(rows, at, is_fetch)
 
-    def _counted(self, rows: Ints, at: Floats, is_look: Bools) -> tuple[Ints, Bools]:
-        after = np.concatenate([[False], ~is_look[:-1]]) & is_look
+    def _counted(self, rows: Ints, at: Floats, is_fetch: Bools) -> tuple[Ints, Bools]:
+        after = np.concatenate([[False], ~is_fetch[:-1]]) & is_fetch
         again = np.concatenate([[False], rows[1:] == rows[:-1]])
-        mine = is_look & again & (at >= self._scored - 1e-9)
+        mine = is_fetch & again & (at >= self._scored - 1e-9)
         return rows[mine], after[mine]
 
 
-def _missed(rows: Ints, at: Floats, is_look: Bools, now: float) -> MissedChanges:
+def _missed(rows: Ints, at: Floats, is_fetch: Bools, now: float) -> MissedChanges:
     """Return the changes among changes and fetches; each item begins with a fetch."""
-    change = np.flatnonzero(~is_look)
-    looks = np.flatnonzero(is_look)
-    following = np.cumsum(is_look)[change]
+    change = np.flatnonzero(~is_fetch)
+    fetches = np.flatnonzero(is_fetch)
+    following = np.cumsum(is_fetch)[change]
     item = rows[change]
-    later = looks[np.minimum(following, looks.size - 1)]
-    seen = (following < looks.size) & (rows[later] == item)
+    later = fetches[np.minimum(following, fetches.size - 1)]
+    seen = (following < fetches.size) & (rows[later] == item)
     return MissedChanges(
         item=item,
         at=at[change],
         until=np.where(seen, at[later], now),
-        rank=change - looks[following - 1],
+        rank=change - fetches[following - 1],
     )
 
 

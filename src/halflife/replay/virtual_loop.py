@@ -83,11 +83,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Wait for work outside the loop; no virtual time passes meanwhile."""
         number = next(self._numbers)
         self._outside += 1
-        try:
-            return await work
-        finally:
-            self._outside -= 1
-            await self._turn(number)
+        return await self._finished(work, number)
 
     def run_in_executor(  # type: ignore[override]  # typeshed wants a variadic tuple
         self,
@@ -106,7 +102,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         inner = super().run_in_executor(executor or self._threads, work)
         return self.create_task(self._finished(inner, number))
 
-    async def _finished(self, inner: "asyncio.Future[Result]", number: int) -> Result:
+    async def _finished(self, inner: Awaitable[Result], number: int) -> Result:
+        """Wait for outside work that has begun, and for its turn to come back."""
         try:
             return await inner
         finally:

@@ -8,22 +8,35 @@ check that both give the same). Nothing above the transport notices the differen
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
 from halflife.core.errors import Unreachable
-from halflife.net.wire import Call, Reply, Transport, answer_of
+from halflife.net.wire import (
+    REDIRECTS,
+    WITH_BODY,
+    Call,
+    Reply,
+    Transport,
+    answer_of,
+)
 from halflife.replay.virtual_loop import VirtualLoop
 
+Result = TypeVar("Result")
 PATIENCE = 10.0  # seconds that a server may take to start, or to stop
-_WITH_BODY = frozenset({200, 203})
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class RecordedRequest(NamedTuple):
@@ -100,15 +113,15 @@ class RecordedTransport:
         source = self.sources.get(str(url.origin()))
         if source is None:
             raise Unreachable(f"{url.raw_host}: no such host in the recording")
-        request = RecordedRequest(url, call.headers, call.body, _method(call))
+        request = RecordedRequest(url, call.headers, call.body, call.verb)
         answer = source(request, now)
         call.begun()
         headers = CIMultiDict(answer.headers)
-        wanted = answer.status in _WITH_BODY or (
+        wanted = answer.status in WITH_BODY or (
             call.reasons and 400 <= answer.status < 500
         )
         body = answer.body if wanted else b""
-        location = headers.get("Location", "") if answer.status in _REDIRECTS else ""
+        location = headers.get("Location", "") if answer.status in REDIRECTS else ""
         return Reply(answer_of(url, answer.status, headers, body, now), location, 0.0)
 
     async def close(self) -> None:
@@ -145,11 +158,7 @@ class VirtualTimeTransport:
 
 def _sent(now: float, url: URL, call: Call) -> SentRequest:
     headers = tuple(sorted(call.headers.items()))
-    return SentRequest(now, str(url), headers, _method(call), call.body)
-
-
-def _method(call: Call) -> str:
-    return call.method or ("GET" if call.body is None else "POST")
+    return SentRequest(now, str(url), headers, call.verb, call.body)
 
 
 @contextmanager
@@ -160,19 +169,39 @@ def serve(
 
     They listen at ``port`` and the ports after it, or at any port if it is 0.
     """
+    applications = [application(source, clock) for source in sources]
+    with serve_applications(applications, port) as origins:
+        yield origins
+
+
+@contextmanager
+def serve_applications(
+    applications: Sequence[web.Application], port: int = 0
+) -> Iterator[list[str]]:
+    """Serve applications from a thread while the block runs; yield their origins."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    runners: list[web.AppRunner] = []
+
+    def run(work: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(PATIENCE)
+
+    runners = [runner_of(app) for app in applications]
     try:
-        work = _begin(sources, clock, runners, port)
-        begin = asyncio.run_coroutine_threadsafe(work, loop)
-        yield begin.result(PATIENCE)
+        yield [
+            run(listen(runner, port + number if port else 0))
+            for number, runner in enumerate(runners)
+        ]
     finally:
-        asyncio.run_coroutine_threadsafe(_end(runners), loop).result(PATIENCE)
+        run(_end(runners))
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+def runner_of(app: web.Application) -> web.AppRunner:
+    """Return what runs an application, without a log of requests."""
+    return web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
 
 
 def application(source: Responder, clock: Callable[[], float]) -> web.Application:
@@ -189,25 +218,19 @@ def application(source: Responder, clock: Callable[[], float]) -> web.Applicatio
     return app
 
 
-async def _begin(
-    sources: Sequence[Responder],
-    clock: Callable[[], float],
-    runners: list[web.AppRunner],
-    port: int,
-) -> list[str]:
-    origins = []
-    for number, source in enumerate(sources):
-        app = application(source, clock)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        runners.append(runner)
-        wanted = port + number if port else 0
-        await web.TCPSite(runner, "127.0.0.1", wanted).start()
-        host, bound = runner.addresses[0][:2]
-        origins.append(f"http://{host}:{bound}")
-    return origins
+async def listen(runner: web.AppRunner, port: int = 0) -> str:
+    """Let an application listen on loopback; return its origin."""
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    host, bound = runner.addresses[0][:2]
+    return f"http://{host}:{bound}"
 
 
-async def _end(runners: Sequence[web.AppRunner]) -> None:
+async def _end(runners: Iterable[web.AppRunner]) -> None:
+    """Close servers; cancel answers that are under way."""
     for runner in runners:
         await runner.cleanup()
+    pending = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)

@@ -57,8 +57,8 @@ class SpiderPages:
         rest = deque(requests)
         while rest or self._held or self._ready:
             self._send_next(rest, purse)
-            if looks := await self._gather():
-                yield Observations.of(looks)
+            if observations := await self._gather():
+                yield Observations.of(observations)
 
     def _send_next(self, rest: deque[Request], purse: Purse) -> None:
         """Send as many pages as may be under way."""
@@ -80,8 +80,8 @@ class SpiderPages:
             await self._wake.wait()
         if self._held:
             await asyncio.sleep(LINGER)
-        looks, self._ready = self._ready, []
-        return looks
+        observations, self._ready = self._ready, []
+        return observations
 
     def expect(self, key: str) -> None:
         """Register a page that is under way; its result counts once."""
@@ -102,15 +102,15 @@ class SpiderPages:
         try:
             with contained(key):
                 fetch = Fetch(key, before)
-                looks = await observe(
+                observations = await observe(
                     fetch, self._name, self._site, answer, self._clock()
                 )
         except SourceError as error:
             return self.fail(key, str(error))
-        self._shown[key] = looks
-        if looks[0].seen is not Seen.PRESENT:  # there is nothing for a callback to read
+        self._shown[key] = observations
+        if observations[0].seen is not Seen.PRESENT:  # nothing for a callback to read
             self.finish(key)
-        return looks[0]
+        return observations[0]
 
     def finish(self, key: str) -> None:
         """Pass on the observations of a page; nothing if it was dropped on the way."""
@@ -121,11 +121,11 @@ class SpiderPages:
 
     def fail(self, key: str, why: str) -> Observation:
         """Record that a page could not be fetched, or not be read by the spider."""
-        look = Observation(key, self._clock(), Seen.FAILED, note=why)
+        failed = Observation(key, self._clock(), Seen.FAILED, note=why)
         if key in self._expected:  # Scrapy reports a failure more than once
-            self._shown[key] = [look]
+            self._shown[key] = [failed]
             self.finish(key)
-        return look
+        return failed
 
     def drop(self, key: str) -> None:
         """Drop a page that was not requested after all."""

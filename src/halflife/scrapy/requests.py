@@ -13,10 +13,10 @@ from halflife.core.errors import SourceError, UsageError
 from halflife.core.item import Item
 from halflife.net.addresses import canonical, host_of
 from halflife.stores import Store
+from halflife.stores.notes import number_of
 from halflife.stores.notes.spider_request import (
     SPIDER_REQUEST,
     SpiderRequest,
-    number_of,
 )
 
 if TYPE_CHECKING:

@@ -111,7 +111,7 @@ class Revisits:
         believed = topics.with_topics(
             self._belief, strategy, self._store, self._run.sources
         )
-        source = guard.guarded(self._pages, self._store, self._run, self.clock)
+        source = guard.GuardedPages(self._pages, self._store, self._run, self.clock)
         shortlist = None
         if len(self._evidence) >= MANY:
             shortlist = Shortlist(believed, policy)
@@ -211,7 +211,7 @@ class Revisits:
             wallet.use(self._purse.spent, now)
             allowed = self._keeper.allowance()
             began = self._run.began
-            await crawl.turns(self._keeper, allowed, on_looks=self._count, since=began)
+            await crawl.turns(self._keeper, allowed, on_batch=self._count, since=began)
             self._whole = True
         except HalflifeError as error:
             _LOG.error("the crawl ends: %s", error)
@@ -226,18 +226,18 @@ class Revisits:
     async def _keep_rest(self) -> None:
         """Write the observations of pages that the loop did not request."""
         source = self._keeper.loop.source
-        async for looks in source.perform([], self.clock(), self._purse):
-            self._store.append(self._run, looks)
-            self._count(looks)
+        async for batch in source.perform([], self.clock(), self._purse):
+            self._store.append(self._run, batch)
+            self._count(batch)
 
-    def _count(self, looks: Observations) -> None:
-        for look in looks:
-            if look.seen is Seen.FAILED:
+    def _count(self, batch: Observations) -> None:
+        for o in batch:
+            if o.seen is Seen.FAILED:
                 self._stats.inc_value("halflife/failed")
-            elif look.seen is not Seen.HINT:
-                row = self._evidence.row(look.key)
+            elif o.seen is not Seen.HINT:
+                row = self._evidence.row(o.key)
                 changed = row is not None and bool(self._evidence.changed[row])
-                gone = look.seen is Seen.ABSENT
+                gone = o.seen is Seen.ABSENT
                 self._stats.inc_value("halflife/fetched")
                 self._stats.inc_value("halflife/changed", int(changed))
                 self._stats.inc_value("halflife/gone", int(gone))

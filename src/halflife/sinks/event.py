@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from halflife.core.change import Change, LoggedFields
+from halflife.net.dates import to_iso
 
 # Plain ASCII: no reader takes a character of a value for the end of a line.
 _WRITE = json.JSONEncoder(separators=(",", ":")).encode
@@ -26,7 +27,7 @@ def moment(days: float) -> datetime:
 @lru_cache(maxsize=16)  # all changes of one answer have the same time
 def stamp(days: float) -> str:
     """Return a time in days since the epoch as ISO 8601, UTC."""
-    return moment(days).isoformat().replace("+00:00", "Z")
+    return to_iso(days)
 
 
 def as_row(change: Change) -> dict[str, Any]:

@@ -143,7 +143,7 @@ class Webhook:
         address, limit = self._settings.address().reveal(), self._settings.timeout
         body = _body(batch)
         headers = {"Content-Type": "application/json", KEY: batch.key}
-        headers |= _signature(self._settings.signing_key(), body, time.time())
+        headers |= signature(self._settings.signing_key(), body, time.time())
         manners = GateSettings(self._contact, delay=0.0, deadline=limit, patience=0.0)
         gate = Gate(manners, hosts=MemoryStore(), clock=lambda: time.time() / 86400.0)
         access = self._access(address)
@@ -183,8 +183,11 @@ def _body(batch: Batch) -> bytes:
     return json.dumps(fields).encode()
 
 
-def _signature(key: Secret | None, body: bytes, now: float) -> dict[str, str]:
-    """Return the headers by which a receiver verifies the sender and the time."""
+def signature(key: Secret | None, body: bytes, now: float) -> dict[str, str]:
+    """Return the headers by which a receiver verifies the sender and the time.
+
+    ``now`` is in seconds since the epoch.
+    """
     if key is None:
         return {}
     moment = str(round(now))

@@ -1,10 +1,8 @@
 """Checks of the integrity and consistency of the state file."""
 
 import json
-import sqlite3
 import zlib
 from collections.abc import Iterator
-from contextlib import closing
 
 import numpy as np
 
@@ -51,8 +49,7 @@ def inconsistencies(db: Database) -> Iterator[str]:
 def _tables(db: Database) -> Iterator[str]:
     """Compare the tables, indexes and triggers with those of a new file."""
     query = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as new:
-        schema.upgrade(new, schema.STEPS)
+    with schema.new_database() as new:
         wanted = set(new.execute(query))
     for kind, name, *_ in sorted(wanted - set(db.execute(query)), key=str):
         yield f"the {kind} {name} is not as it was made"
@@ -62,8 +59,8 @@ def _folds(db: Database) -> Iterator[str]:
     """Fold the log again, onto the stored fold, and compare."""
     stored = evidence_rows.evidence(db, ())
     rebuilt = compaction.rebuild(db, stored)
-    for looks in compaction.log_since(db):
-        rebuilt.take(rebuilt.weigh(looks))
+    for batch in compaction.log_since(db):
+        rebuilt.take(rebuilt.weigh(batch))
     for name in FOLDED:
         wrong = np.flatnonzero(getattr(stored, name) != getattr(rebuilt, name))
         if wrong.size:
@@ -100,7 +97,7 @@ def _held(db: Database) -> Iterator[str]:
         " IS NOT (e.item, e.last_at, e.seen, e.digest)"
     ).fetchone()[0]
     if wrong:
-        yield f"the last good look of {wrong} items is not the one in the log"
+        yield f"the last good observation of {wrong} items is not the one in the log"
 
 
 def _copies(db: Database) -> Iterator[str]:

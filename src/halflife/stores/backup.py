@@ -172,15 +172,12 @@ def _highest_run(db: Database) -> int:
 
 def _refuse_runs(store: SqliteStore, now: float) -> None:
     """Raise if a live process holds a lease."""
-    query = "SELECT owner, expires FROM run JOIN lease ON lease.run = run.id"
-    with store.reading() as db:
-        found = db.execute(query).fetchall()
     here = Owner.here()
-    for text, expires in found:
-        owner = Owner.parse(text)
-        if expires > now and not owner.is_gone(here):
+    for held in store.reports.holders():
+        if held.expires > now and not held.owner.is_gone(here):
             raise AlreadyRunning(
-                f"process {owner.pid} on {owner.host} is syncing; stop it first"
+                f"process {held.owner.pid} on {held.owner.host} is syncing; stop it"
+                " first"
             )
 
 

@@ -19,7 +19,7 @@ from halflife.core.change import (
 )
 from halflife.stores import attribute_text, change_search
 from halflife.stores.change_search import ChangeFilter, ChangeSlice
-from halflife.stores.database import Database
+from halflife.stores.database import Database, rewriting_schema
 from halflife.stores.leases import source_id
 
 if TYPE_CHECKING:
@@ -73,17 +73,12 @@ def ease_check(db: Database) -> None:
     For ``IN`` SQLite builds a table of the kinds for each row: 40 % of the time of an
     insert. No row is changed; see ``views.name_columns``.
     """
-    (version,) = db.execute("PRAGMA schema_version").fetchone()
-    db.execute("PRAGMA writable_schema = ON")
-    try:
+    with rewriting_schema(db):
         db.execute(
             "UPDATE sqlite_schema SET sql = replace(sql, ?, ?)"
             " WHERE type = 'table' AND name = 'change'",
             (_KIND_LISTED, _KIND_TESTED),
         )
-        db.execute(f"PRAGMA schema_version = {version + 1}")
-    finally:
-        db.execute("PRAGMA writable_schema = OFF")
 
 
 def append(db: Database, changes: Iterable[Change]) -> None:

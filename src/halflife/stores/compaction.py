@@ -100,7 +100,7 @@ def roll(db: Database, last: int, at: float) -> None:
     rows = db.execute(_LOG, (until(db), last)).fetchall()
     if rows:
         base = _base(db, {key: item for item, key, *_ in rows})
-        _save(db, base, base.weigh(Observations.of(_look(*row) for row in rows)))
+        _save(db, base, base.weigh(Observations.of(_observation(*row) for row in rows)))
     db.execute("REPLACE INTO rolled_until VALUES (1, ?, ?)", (last, at))
 
 
@@ -175,7 +175,7 @@ def log_since(db: Database) -> Iterator[Observations]:
     """Yield the observations after the last folded one, in order."""
     cursor = db.execute(_LOG, (until(db), _LAST))
     while rows := cursor.fetchmany(CHUNK):
-        yield Observations.of(_look(*row) for row in rows)
+        yield Observations.of(_observation(*row) for row in rows)
 
 
 def spent(db: Database, moment: float) -> int:
@@ -188,7 +188,7 @@ def spent(db: Database, moment: float) -> int:
     return sum(int(db.execute(q, (moment,)).fetchone()[0]) for q in (ledger, before))
 
 
-def _look(
+def _observation(
     _: int,
     key: str,
     at: float,

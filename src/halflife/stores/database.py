@@ -5,6 +5,7 @@ another engine translates them (``postgres/dialect.py``).
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 
@@ -41,6 +42,18 @@ class Database(Protocol):
     def executemany(self, sql: str, parameters: Any, /) -> Rows:  # noqa: ANN401
         """Execute a statement once for each row of values."""
         ...
+
+
+@contextmanager
+def rewriting_schema(db: Database) -> Iterator[None]:
+    """Let the block rewrite declarations of tables in ways that change no row."""
+    (version,) = db.execute("PRAGMA schema_version").fetchone()
+    db.execute("PRAGMA writable_schema = ON")
+    try:
+        yield
+        db.execute(f"PRAGMA schema_version = {version + 1}")
+    finally:
+        db.execute("PRAGMA writable_schema = OFF")
 
 
 def execute_all(statements: Iterable[str], db: Database) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from halflife.core.errors import Damaged, StoreError, TooNew, UsageError
+from halflife.core.errors import Damaged, StoreError, UsageError
 from halflife.stores import foreign, schema
 
 BUSY = 10.0  # seconds to wait while another process writes
@@ -94,7 +94,8 @@ def connect_as_is(path: Path) -> sqlite3.Connection:
         _check_start(path, create=False)
         db = _open(path, readonly=True)
         try:
-            _refuse_newer(path, _identify(db, path, create=False))
+            found = _identify(db, path, create=False)
+            schema.refuse_newer(found, len(schema.STEPS), path)
             foreign.refuse(db, path)
         except BaseException:
             db.close()
@@ -235,15 +236,12 @@ def _prepare(
 ) -> None:
     """Set the connection up, and upgrade a file of version ``found``."""
     known = len(schema.STEPS)
-    _refuse_newer(path, found)
+    schema.refuse_newer(found, known, path)
     if found is not None:
         foreign.refuse(db, path)
-    if readonly and found != known:
-        raise StoreError(
-            f"{path} was written by an older halflife (schema {found}, now {known});"
-            " run a sync to bring it up to date"
-        )
-    if not readonly:
+    if readonly:
+        schema.refuse_older(found, known, path)
+    else:
         if _journal(db) != "wal":
             raise StoreError(f"{path}: its disk cannot be shared; use a local disk")
         db.execute("PRAGMA synchronous = FULL")
@@ -270,15 +268,6 @@ def _journal(db: sqlite3.Connection) -> str:
             if not busy or time.monotonic() > end:
                 raise
         time.sleep(_MOMENT)
-
-
-def _refuse_newer(path: Path, found: int | None) -> None:
-    known = len(schema.STEPS)
-    if found is not None and found > known:
-        raise TooNew(
-            f"{path} was written by a newer halflife (schema {found}, this one knows"
-            f" {known}); upgrade halflife"
-        )
 
 
 def _back_up(db: sqlite3.Connection, path: Path, found: int) -> None:

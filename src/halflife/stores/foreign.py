@@ -6,7 +6,6 @@ version may hold is what its steps create in an empty database.
 """
 
 import sqlite3
-from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -68,7 +67,5 @@ def _plain(sql: str) -> str:
 @cache
 def _known(steps: tuple[schema.Step, ...]) -> dict[Name, str]:
     """Return the objects of a file made by these steps."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        for step in steps:
-            step(db)
+    with schema.new_database(steps) as db:
         return _objects(db)

@@ -70,6 +70,13 @@ _WHOLE = """
 SELECT at, digest, raw, etag, modified, note, media_type, body, head
 FROM held_page JOIN item ON item.id = held_page.item WHERE key = ?
 """
+_SET_STATE = """
+UPDATE held_page SET state = ?1, why = CASE WHEN ?2 = '' THEN why ELSE ?2 END
+WHERE item = (SELECT id FROM item WHERE key = ?3)
+"""
+_HOST = """
+SELECT name FROM item JOIN item_group ON item_group.id = item.grp WHERE key = ?
+"""
 _CLEAR = "DELETE FROM held_page WHERE item = (SELECT id FROM item WHERE key = ?)"
 _AT = "SELECT held_page.at FROM held_page JOIN item ON item.id = item WHERE key = ?"
 _TEXT = "SELECT digest FROM evidence JOIN item ON item.id = item WHERE key = ?"
@@ -123,7 +130,7 @@ class HeldPage:
 class HeldFetch:
     """An answer to hold back: the observation, and why it is doubted."""
 
-    look: Observation
+    observation: Observation
     state: str
     why: str
     was: str
@@ -135,86 +142,7 @@ def create(db: Database) -> None:
     db.execute(_TABLE)
 
 
-def rows(db: Database, sources: Iterable[str] = ()) -> list[HeldPage]:
-    """Return the pages of sources, or of all, whose answers are held back."""
-    found = db.execute(_PAGE + _SOME, (json.dumps(list(sources)),))
-    return [_page(row) for row in found]
-
-
-def row(db: Database, key: str) -> HeldPage | None:
-    """Return a page whose answer is held back; None if there is none."""
-    found = db.execute(f"{_PAGE} WHERE key = ?", (key,)).fetchone()
-    return _page(found) if found else None
-
-
-def _page(row: Sequence[Any]) -> HeldPage:
-    return replace(HeldPage(*row), digest=unpack(row[-1]))
-
-
-def save(db: Database, run: int, answer: HeldFetch, *, room: bool = True) -> None:
-    """Hold an answer back, replacing an earlier one of the same page.
-
-    Without ``room`` its body is not stored, and accepting it takes another request.
-    """
-    look = answer.look
-    item = item_id(db, look.key)
-    if item is None:  # an unknown page will be fetched again
-        return
-    kind, body, head = "", None, None
-    if look.content is not None:
-        kind = look.content.media_type or "application/octet-stream"
-        head = answer_heads.pack(look.content.head)
-        packed = zlib.compress(look.content.body, 1)
-        body = packed if room and len(packed) <= LARGEST else None
-    old = db.execute("SELECT state FROM held_page WHERE item = ?", (item,)).fetchone()
-    about = (item, run, answer.state, answer.why, look.at, answer.was)
-    seen = (answer.shape, look.at, pack(look.digest), pack(look.raw), look.etag)
-    db.execute(_SAVE, (*about, *seen, look.modified, look.note, kind, body, head))
-    if answer.state == HELD and (old is None or old[0] != HELD):
-        _report(db, [look.key])
-
-
-def set_state(
-    db: Database, pages: Iterable[HeldPage], state: str, why: str = ""
-) -> None:
-    """Set the state of held answers, and the reason unless it is empty."""
-    kept = [found for page in pages if (found := row(db, page.key)) is not None]
-    db.executemany(
-        "UPDATE held_page SET state = ?1, why = CASE WHEN ?2 = '' THEN why ELSE ?2 END"
-        " WHERE item = (SELECT id FROM item WHERE key = ?3)",
-        [(state, why, page.key) for page in kept],
-    )
-    if state == HELD:
-        _report(db, [page.key for page in kept if page.state != HELD])
-
-
-def _report(db: Database, keys: Iterable[str]) -> None:
-    """Log that the answers of pages wait for a decision from now on."""
-    found = [(row(db, key), db.execute(_AT, (key,)).fetchone()) for key in keys]
-    held = [(page, float(at[0])) for page, at in found if page is not None]
-    change_log.append(db, page_changes.holds(held))
-
-
-def observation(db: Database, page: HeldPage) -> Observation | None:
-    """Return a held answer as an observation; None if it is gone.
-
-    If its body was too large to store, the observation has no validators: the next
-    request then gets the whole page.
-    """
-    row = db.execute(_WHOLE, (page.key,)).fetchone()
-    if row is None:
-        return None
-    at, digest, raw, etag, modified, note, kind, body, head = row
-    if body is None and kind:  # with no body to compare with, fetch it whole
-        return Observation(page.key, at, Seen.PRESENT, unpack(digest), note=note)
-    content = None
-    if body is not None:
-        content = Content(kind, zlib.decompress(body), answer_heads.unpack(head))
-    fields = (unpack(digest), unpack(raw), etag, modified, note, content)
-    return Observation(page.key, at, Seen.PRESENT, *fields)
-
-
-def clear_seen(db: Database, looks: Observations) -> list[tuple[HeldPage, float]]:
+def clear_seen(db: Database, batch: Observations) -> list[tuple[HeldPage, float]]:
     """Delete the held answers of pages that have a good observation.
 
     Return those that waited for a decision and are accepted now, with the times of the
@@ -222,16 +150,15 @@ def clear_seen(db: Database, looks: Observations) -> list[tuple[HeldPage, float]
     """
     if db.execute("SELECT 1 FROM held_page LIMIT 1").fetchone() is None:
         return []
-    columns = zip(
-        looks.keys, looks.at.tolist(), looks.seen.tolist(), looks.digest, strict=True
-    )
+    at, seen = batch.at.tolist(), batch.seen.tolist()
+    columns = batch.keys, at, seen, batch.digest
     accepted = []
-    for key, at, seen, digest in columns:
-        page = row(db, key) if seen <= Seen.ABSENT else None
+    for key, moment, state, digest in zip(*columns, strict=True):
+        page = _row(db, key) if state <= Seen.ABSENT else None
         if page is None:
             continue
-        if is_accepted(page, seen, digest):
-            accepted.append((page, at))
+        if is_accepted(page, state, digest):
+            accepted.append((page, moment))
         db.execute(_CLEAR, (key,))
     return accepted
 
@@ -239,26 +166,6 @@ def clear_seen(db: Database, looks: Observations) -> list[tuple[HeldPage, float]
 def is_accepted(page: HeldPage, seen: int, digest: str) -> bool:
     """Return whether a good observation has the text that waited for a decision."""
     return page.state != WAITS and seen == Seen.PRESENT and digest == page.digest
-
-
-def host(db: Database, key: str) -> str:
-    """Return the host of a page; empty if the page is not known."""
-    query = (
-        "SELECT name FROM item JOIN item_group ON item_group.id = item.grp"
-        " WHERE key = ?"
-    )
-    found = db.execute(query, (key,)).fetchone()
-    return str(found[0]) if found else ""
-
-
-def well_since(db: Database, source: str, host: str, at: float) -> int:
-    """Return how many pages of a host have had a good observation since a moment."""
-    return int(db.execute(_WELL, (source, host, at)).fetchone()[0])
-
-
-def others(db: Database, source: str, host: str) -> int:
-    """Return how many pages of a host have a copy and no held answer."""
-    return int(db.execute(_OTHERS, (source, host)).fetchone()[0])
 
 
 class HeldPages:
@@ -270,50 +177,110 @@ class HeldPages:
     def rows(self, sources: Iterable[str] = ()) -> list[HeldPage]:
         """Return the pages of sources, or of all, with held answers, oldest first."""
         with self._store.reading() as db:
-            return rows(db, sources)
+            return [
+                _page(row)
+                for row in db.execute(_PAGE + _SOME, (json.dumps(list(sources)),))
+            ]
 
     def row(self, key: str) -> HeldPage | None:
         """Return a page whose answer is held back; None if there is none."""
         with self._store.reading() as db:
-            return row(db, key)
+            return _row(db, key)
 
     def save(self, run: int, answer: HeldFetch, *, room: bool = True) -> None:
-        """Hold an answer back, replacing an earlier one of the same page."""
+        """Hold an answer back, replacing an earlier one of the same page.
+
+        Without ``room`` its body is not stored, and accepting it takes another request.
+        """
         with self._store.together() as db:
-            save(db, run, answer, room=room)
+            _save(db, run, answer, room=room)
 
     def set_state(self, pages: Iterable[HeldPage], state: str, why: str = "") -> None:
         """Set the state of held answers, and the reason unless it is empty."""
         with self._store.together() as db:
-            set_state(db, pages, state, why)
+            kept = [held for page in pages if (held := _row(db, page.key)) is not None]
+            rows = [(state, why, page.key) for page in kept]
+            db.executemany(_SET_STATE, rows)
+            if state == HELD:
+                _report(db, [page.key for page in kept if page.state != HELD])
 
     def observation(self, page: HeldPage) -> Observation | None:
-        """Return a held answer as an observation; None if it is gone."""
+        """Return a held answer as an observation; None if it is gone.
+
+        If its body was too large to store, the observation has no validators: the next
+        request then gets the whole page.
+        """
         with self._store.reading() as db:
-            return observation(db, page)
+            row = db.execute(_WHOLE, (page.key,)).fetchone()
+        if row is None:
+            return None
+        at, digest, raw, etag, modified, note, kind, body, head = row
+        if body is None and kind:  # with no body to compare with, fetch it whole
+            return Observation(page.key, at, Seen.PRESENT, unpack(digest), note=note)
+        content = None
+        if body is not None:
+            content = Content(kind, zlib.decompress(body), answer_heads.unpack(head))
+        fields = (unpack(digest), unpack(raw), etag, modified, note, content)
+        return Observation(page.key, at, Seen.PRESENT, *fields)
 
     def host(self, key: str) -> str:
         """Return the host of a page; empty if the page is not known."""
         with self._store.reading() as db:
-            return host(db, key)
+            found = db.execute(_HOST, (key,)).fetchone()
+        return str(found[0]) if found else ""
 
-    def put_back(self, look: Observation) -> None:
+    def put_back(self, observation: Observation) -> None:
         """Restore a body as the copy of its page; the log stays as it is."""
+        key = observation.key
         with self._store.together() as db:
-            item = item_id(db, look.key)
+            item = item_id(db, key)
             if item is not None:
-                page_versions.put_back(db, look, item)
-                text = db.execute(_TEXT, (look.key,)).fetchone()
-                old = unpack(text[0]) if text else ""
-                source = source_of(db, look.key) or ""
-                change_log.append(db, page_changes.put_back(look, old, source))
+                page_versions.put_back(db, observation, item)
+                text = db.execute(_TEXT, (key,)).fetchone()
+                old, source = unpack(text[0]) if text else "", source_of(db, key) or ""
+                change_log.append(db, page_changes.put_back(observation, old, source))
 
     def well_since(self, source: str, host: str, at: float) -> int:
         """Return how many pages of a host had a good observation since a moment."""
         with self._store.reading() as db:
-            return well_since(db, source, host, at)
+            return int(db.execute(_WELL, (source, host, at)).fetchone()[0])
 
     def others(self, source: str, host: str) -> int:
         """Return how many pages of a host have a copy and no held answer."""
         with self._store.reading() as db:
-            return others(db, source, host)
+            return int(db.execute(_OTHERS, (source, host)).fetchone()[0])
+
+
+def _row(db: Database, key: str) -> HeldPage | None:
+    found = db.execute(f"{_PAGE} WHERE key = ?", (key,)).fetchone()
+    return _page(found) if found else None
+
+
+def _page(row: Sequence[Any]) -> HeldPage:
+    return replace(HeldPage(*row), digest=unpack(row[-1]))
+
+
+def _save(db: Database, run: int, answer: HeldFetch, *, room: bool) -> None:
+    held = answer.observation
+    item = item_id(db, held.key)
+    if item is None:  # an unknown page will be fetched again
+        return
+    kind, body, head = "", None, None
+    if held.content is not None:
+        kind = held.content.media_type or "application/octet-stream"
+        head = answer_heads.pack(held.content.head)
+        packed = zlib.compress(held.content.body, 1)
+        body = packed if room and len(packed) <= LARGEST else None
+    old = db.execute("SELECT state FROM held_page WHERE item = ?", (item,)).fetchone()
+    about = (item, run, answer.state, answer.why, held.at, answer.was)
+    seen = (answer.shape, held.at, pack(held.digest), pack(held.raw), held.etag)
+    db.execute(_SAVE, (*about, *seen, held.modified, held.note, kind, body, head))
+    if answer.state == HELD and (old is None or old[0] != HELD):
+        _report(db, [held.key])
+
+
+def _report(db: Database, keys: Iterable[str]) -> None:
+    """Log that the answers of pages wait for a decision from now on."""
+    found = [(_row(db, key), db.execute(_AT, (key,)).fetchone()) for key in keys]
+    held = [(page, float(at[0])) for page, at in found if page is not None]
+    change_log.append(db, page_changes.holds(held))

@@ -38,9 +38,9 @@ DO UPDATE SET tally = tally + excluded.tally
 def refold(db: Database) -> None:
     """Count the hints that the log already holds."""
     known = Evidence()
-    for looks in _log(db):
-        known.add(Item(key) for key in looks.keys)
-        known.take(known.weigh(looks))
+    for batch in _log(db):
+        known.add(Item(key) for key in batch.keys)
+        known.take(known.weigh(batch))
     columns = known.hints.tolist(), known.claimed.tolist()
     db.executemany(_SAVE, zip(map(int, known.keys), *columns, strict=True))
     item, length, changed, tally, hints = known.hinted()
@@ -53,10 +53,10 @@ def refold(db: Database) -> None:
 def _log(db: Database) -> Iterator[Observations]:
     cursor = db.execute(_LOG)
     while rows := cursor.fetchmany(_CHUNK):
-        yield Observations.of(_look(*row) for row in rows)
+        yield Observations.of(_observation(*row) for row in rows)
 
 
-def _look(
+def _observation(
     item: int, at: float, seen: int, digest: bytes | str, modified: float | None
 ) -> Observation:
     text = digest.hex() if isinstance(digest, bytes) else digest

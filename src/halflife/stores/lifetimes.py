@@ -129,8 +129,8 @@ def collection(db: Database, name: str) -> Collection:
     versions = np.array(found, dtype=np.float64).reshape(-1, 2)
     # Numbers are handed out in order, so rows are found by searching.
     row = np.searchsorted(ids, versions[:, 0].astype(np.intp))
-    looks = np.array(whole, dtype=np.float64)
-    return Collection(name, looks, lives, row, versions[:, 1].copy())
+    times = np.array(whole, dtype=np.float64)
+    return Collection(name, times, lives, row, versions[:, 1].copy())
 
 
 def _lives(db: Database, source: int) -> tuple[Ints, Lives]:
@@ -291,6 +291,11 @@ def staged(db: Database) -> list[Staged]:
         listing = Listing(at, records, complete, note, absent, keyless)
         found.append(Staged(run, name, listing, why))
     return found
+
+
+def dismiss(db: Database, run: int) -> int:
+    """Drop the listings that a run put aside; return how many there were."""
+    return db.execute("DELETE FROM staged WHERE run = ?", (run,)).rowcount
 
 
 def _snapshots(db: Database, source: int) -> Iterator[Snapshot]:

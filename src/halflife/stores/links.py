@@ -42,9 +42,9 @@ REPLACE INTO linked VALUES (?1, ?2, (SELECT id FROM item WHERE key = ?3), ?4)
 """
 
 
-def read_links(looks: Observations) -> Iterable[tuple[Observation, Outgoing]]:
+def read_links(batch: Observations) -> Iterable[tuple[Observation, Outgoing]]:
     """Return the observations with links, each with its links."""
-    return ((o, o.links) for o in looks.details if o.links is not None)
+    return ((o, o.links) for o in batch.details if o.links is not None)
 
 
 def to_known(out: Outgoing, keys: Container[str]) -> Outgoing:
@@ -53,18 +53,18 @@ def to_known(out: Outgoing, keys: Container[str]) -> Outgoing:
     return Outgoing(to, out.same if out.same in keys else "", out.under)
 
 
-def save(db: Database, looks: Observations) -> None:
+def save(db: Database, batch: Observations) -> None:
     """Replace the links of the pages whose links these observations read.
 
     Links to unknown items are left out.
     """
-    for look, out in read_links(looks):
-        row = db.execute("SELECT id FROM item WHERE key = ?", (look.key,)).fetchone()
+    for o, out in read_links(batch):
+        row = db.execute("SELECT id FROM item WHERE key = ?", (o.key,)).fetchone()
         if row is None:
             continue
         db.execute("DELETE FROM link WHERE page = ?", row)
         db.execute(_ADD, (row[0], json.dumps(out.to)))
-        db.execute(_ADD_LINKED, (row[0], look.at, out.same, out.under))
+        db.execute(_ADD_LINKED, (row[0], o.at, out.same, out.under))
 
 
 def read(db: Database, sources: Sequence[str]) -> Links:

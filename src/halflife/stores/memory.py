@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from halflife.stores.outbox import Outbox
     from halflife.stores.sink_rows import SinkRows
 
-_Look: TypeAlias = tuple[str, float, int, str]
+_Row: TypeAlias = tuple[str, float, int, str]
 _SEEN = tuple(Seen)  # indexing a tuple is faster than calling an enum
 
 
@@ -76,7 +76,7 @@ class MemoryStore:
         self._number: dict[str, int] = {}
         self._newest = np.zeros(0)
         self.log: list[Observations] = []
-        self._logged: set[_Look] | None = None
+        self._logged: set[_Row] | None = None
         self._cache = EvidenceCache()
         self._details: dict[str, Observation] = {}
         self._links: dict[str, Outgoing] = {}
@@ -150,8 +150,8 @@ class MemoryStore:
         evidence = self._cache.get(sources)
         if evidence is None:
             evidence = Evidence.of(self.items(sources))
-            for looks in self.log:
-                evidence.take(evidence.weigh(of_known_items(evidence, looks)))
+            for batch in self.log:
+                evidence.take(evidence.weigh(of_known_items(evidence, batch)))
             self._cache.keep(sources, evidence)
         return evidence
 
@@ -160,12 +160,12 @@ class MemoryStore:
         rows = {item.key: i for i, item in enumerate(self.items(sources))}
         codes: dict[str, int] = {}
         item, digest = [], []
-        for looks in self.log:
-            item += [rows.get(key, -1) for key in looks.keys]
-            digest += [codes.setdefault(d, len(codes)) for d in looks.digest]
+        for batch in self.log:
+            item += [rows.get(key, -1) for key in batch.keys]
+            digest += [codes.setdefault(d, len(codes)) for d in batch.digest]
         row = np.array(item, dtype=np.intp)
-        at = np.concatenate([np.zeros(0), *(looks.at for looks in self.log)])
-        seen = np.concatenate([np.zeros(0), *(looks.seen for looks in self.log)])
+        at = np.concatenate([np.zeros(0), *(batch.at for batch in self.log)])
+        seen = np.concatenate([np.zeros(0), *(batch.seen for batch in self.log)])
         good = (row >= 0) & (seen <= Seen.ABSENT)
         code = np.array(digest, dtype=np.intp)
         columns = row[good], at[good], seen[good].astype(np.int8), code[good]
@@ -181,7 +181,7 @@ class MemoryStore:
 
     def failure_notes(self, tried: Iterable[tuple[str, float]]) -> list[str]:
         """Return the notes of failed observations, given by item and time."""
-        failed = (o for looks in self.log for o in looks.details)
+        failed = (o for batch in self.log for o in batch.details)
         notes = {(o.key, o.at): o.note for o in failed if o.seen is Seen.FAILED}
         return [notes[key] for key in tried if key in notes]
 
@@ -230,7 +230,7 @@ class MemoryStore:
         if not done:
             self._interrupted[run.sources] = _Lease(run, now)
 
-    def append(self, run: Run, looks: Observations) -> None:
+    def append(self, run: Run, batch: Observations) -> None:
         """Add observations, or none of them; raise ``LeaseLost``.
 
         Adding the same observation twice changes nothing. A hint of an unknown item
@@ -238,8 +238,8 @@ class MemoryStore:
         """
         self.fence(run)
         evidence = self.evidence(run.sources)
-        self.add(new_items(looks, evidence, run.sources, self._items.__contains__))
-        fresh = of_known_items(evidence, self._fresh(looks))
+        self.add(new_items(batch, evidence, run.sources, self._items.__contains__))
+        fresh = of_known_items(evidence, self._fresh(batch))
         if len(fresh) == 0:
             return
         fold = evidence.weigh(fresh)
@@ -249,16 +249,16 @@ class MemoryStore:
         self._cache.take(fresh, besides=evidence)
         self._remember(fresh)
 
-    def _report(self, looks: Observations, evidence: Evidence, fold: Fold) -> None:
+    def _report(self, batch: Observations, evidence: Evidence, fold: Fold) -> None:
         """Log the changes of observations that are not folded in yet."""
-        accepted = self.held_answers.clear_seen(looks)
+        accepted = self.held_answers.clear_seen(batch)
         if accepted:
             self.changes.append(page_changes.acceptances(accepted, evidence))
-        found = page_changes.find(evidence, looks, fold)
+        found = page_changes.find(evidence, batch, fold)
         if found is not None:
             self.changes.append_pages(found, self._source_name)
-        if looks.details:
-            moved = page_changes.moves(looks, self._held_one, self.source_of)
+        if batch.details:
+            moved = page_changes.moves(batch, self._held_one, self.source_of)
             self.changes.append(moved)
 
     def _source_name(self, key: str) -> str:
@@ -267,40 +267,40 @@ class MemoryStore:
     def _held_one(self, key: str) -> Observation | None:
         return self.held([key])[0]
 
-    def _fresh(self, looks: Observations) -> Observations:
+    def _fresh(self, batch: Observations) -> Observations:
         """Return the observations that are not in the log yet."""
         number = self._number
-        rows = np.fromiter(map(number.__getitem__, looks.keys), np.intp, len(looks))
-        again = looks.at <= self._newest[rows]
-        if again.any() or len(set(looks.keys)) < len(looks):
-            new = self._unlike_any(looks)
-            looks, rows = looks.take(new), rows[new]
+        rows = np.fromiter(map(number.__getitem__, batch.keys), np.intp, len(batch))
+        again = batch.at <= self._newest[rows]
+        if again.any() or len(set(batch.keys)) < len(batch):
+            new = self._unlike_any(batch)
+            batch, rows = batch.take(new), rows[new]
         elif self._logged is not None:
-            self._logged.update(_each(looks))
-        np.maximum.at(self._newest, rows, looks.at)
-        return looks
+            self._logged.update(_each(batch))
+        np.maximum.at(self._newest, rows, batch.at)
+        return batch
 
-    def _unlike_any(self, looks: Observations) -> list[int]:
+    def _unlike_any(self, batch: Observations) -> list[int]:
         """Return which observations differ from all before, if time stood still."""
         if self._logged is None:
-            self._logged = {look for batch in self.log for look in _each(batch)}
+            self._logged = {row for batch in self.log for row in _each(batch)}
         new = []
-        for i, look in enumerate(_each(looks)):
-            if look not in self._logged:
-                self._logged.add(look)
+        for i, row in enumerate(_each(batch)):
+            if row not in self._logged:
+                self._logged.add(row)
                 new.append(i)
         return new
 
-    def _remember(self, looks: Observations) -> None:
+    def _remember(self, batch: Observations) -> None:
         """Keep the details of the latest observations that columns do not have."""
-        if self._details and not looks.details:
-            for key in self._details.keys() & set(looks.keys):
+        if self._details and not batch.details:
+            for key in self._details.keys() & set(batch.keys):
                 del self._details[key]
-        for o in looks.details:
+        for o in batch.details:
             if o.seen <= Seen.ABSENT:
                 self._details[o.key] = replace(o, content=None, item=None, links=None)
             self.versions.save(o)
-        for o, out in graph.read_links(looks):
+        for o, out in graph.read_links(batch):
             self._links[o.key] = graph.to_known(out, self._items)
 
     def fence(self, run: Run) -> None:
@@ -443,18 +443,14 @@ class MemoryStore:
         """Alerts, and messages that wait to be sent: tables in memory."""
         from halflife.stores.outbox import STATEMENTS, Outbox  # noqa: PLC0415  (rare)
 
-        db = sqlite3.connect(":memory:", isolation_level=None)
-        execute_all(STATEMENTS, db)
-        return Outbox(Connection(db, Path(":memory:")))
+        return Outbox(_tables(STATEMENTS))
 
     @cached_property
     def sinks(self) -> "SinkRows":
         """The progress of each sink: tables in memory."""
         from halflife.stores.sink_rows import STATEMENTS, SinkRows  # noqa: PLC0415  (rare)
 
-        db = sqlite3.connect(":memory:", isolation_level=None)
-        execute_all(STATEMENTS, db)
-        return SinkRows(Connection(db, Path(":memory:")))
+        return SinkRows(_tables(STATEMENTS))
 
     def fleet(self) -> FleetState:
         """Return no workers: a store in memory is used by one process."""
@@ -470,8 +466,20 @@ class MemoryStore:
         yield
 
 
-def _each(looks: Observations) -> Iterator[_Look]:
-    columns = (looks.keys, looks.at.tolist(), looks.seen.tolist(), looks.digest)
+def _tables(statements: Iterable[str]) -> Connection:
+    """Return a database in memory with these tables."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    execute_all(statements, db)
+    return Connection(db, Path(":memory:"))
+
+
+def _each(batch: Observations) -> Iterator[_Row]:
+    columns = (
+        batch.keys,
+        batch.at.tolist(),
+        batch.seen.tolist(),
+        batch.digest,
+    )
     return zip(*columns, strict=True)
 
 

@@ -112,32 +112,32 @@ class MemoryVersions:
         self._kept: dict[str, list[tuple[PageVersion, Content]]] = {}
         self._last = 0
 
-    def save(self, look: Observation) -> None:
+    def save(self, new: Observation) -> None:
         """Store the body of an observation as the current one, and those before it."""
-        if look.content is None:
+        if new.content is None:
             return
-        kept = self._kept.setdefault(look.key, [])
-        at = look.at
-        if kept and kept[0][0].digest == look.digest:
+        kept = self._kept.setdefault(new.key, [])
+        at = new.at
+        if kept and kept[0][0].digest == new.digest:
             at = kept.pop(0)[0].at  # the text has not changed
         elif kept:
             self._last += 1
             kept[0] = replace(kept[0][0], number=self._last), kept[0][1]
-        kind = look.content.media_type
-        kept.insert(0, (PageVersion(at, look.digest, kind), look.content))
+        kind = new.content.media_type
+        kept.insert(0, (PageVersion(at, new.digest, kind), new.content))
         del kept[self.most :]
 
-    def put_back(self, look: Observation) -> None:
+    def put_back(self, new: Observation) -> None:
         """Restore an earlier body as the current one, and drop the one it replaces."""
-        if look.content is None:
+        if new.content is None:
             return
-        kept = self._kept.setdefault(look.key, [])
+        kept = self._kept.setdefault(new.key, [])
         del kept[:1]
-        at = look.at
-        if kept and kept[0][0].digest == look.digest:
+        at = new.at
+        if kept and kept[0][0].digest == new.digest:
             at = kept.pop(0)[0].at
-        version = PageVersion(at, look.digest, look.content.media_type)
-        kept.insert(0, (version, look.content))
+        version = PageVersion(at, new.digest, new.content.media_type)
+        kept.insert(0, (version, new.content))
 
     def current(self, key: str) -> Content | None:
         """Return the copy held of a page."""
@@ -276,32 +276,32 @@ class MemoryHeldAnswers:
 
     def save(self, run: int, answer: HeldFetch, *, room: bool = True) -> None:
         """Hold an answer back, replacing an earlier one of the same page."""
-        look = answer.look
-        item = self._store.item(look.key)
+        new = answer.observation
+        item = self._store.item(new.key)
         if item is None:  # an unknown page will be fetched again
             return
         decision = (answer.state, answer.why)
         page = HeldPage(
-            look.key, item.source, item.group, run, *decision, look.at, 1, answer.was,
-            answer.shape, look.digest,
+            new.key, item.source, item.group, run, *decision, new.at, 1, answer.was,
+            answer.shape, new.digest,
         )  # fmt: skip
-        old = self.row(look.key)
+        old = self.row(new.key)
         if old is not None:
             page = replace(page, run=old.run, was=old.was)
             if old.shape == page.shape:
                 page = replace(page, since=old.since, seen=old.seen + 1)
-        self._kept[look.key] = page, _as_stored(look, room=room)
+        self._kept[new.key] = page, _as_stored(new, room=room)
         if page.state == HELD and (old is None or old.state != HELD):
-            self._store.changes.append(page_changes.holds([(page, look.at)]))
+            self._store.changes.append(page_changes.holds([(page, new.at)]))
 
     def set_state(self, pages: Iterable[HeldPage], state: str, why: str = "") -> None:
         """Set the state of held answers, and the reason unless it is empty."""
         for key in [page.key for page in pages if page.key in self._kept]:
-            page, look = self._kept[key]
+            page, held = self._kept[key]
             now = replace(page, state=state, why=why or page.why)
-            self._kept[key] = now, look
+            self._kept[key] = now, held
             if state == HELD and page.state != HELD:
-                self._store.changes.append(page_changes.holds([(now, look.at)]))
+                self._store.changes.append(page_changes.holds([(now, held.at)]))
 
     def observation(self, page: HeldPage) -> Observation | None:
         """Return a held answer as an observation; None if it is gone."""
@@ -313,14 +313,14 @@ class MemoryHeldAnswers:
         item = self._store.item(key)
         return "" if item is None else item.group
 
-    def put_back(self, look: Observation) -> None:
+    def put_back(self, observation: Observation) -> None:
         """Restore a body as the copy of its page; the log stays as it is."""
-        self._store.versions.put_back(look)
-        source = self._store.source_of(look.key)
+        self._store.versions.put_back(observation)
+        source = self._store.source_of(observation.key)
         if source is not None:
-            (held,) = self._store.held([look.key])
+            (held,) = self._store.held([observation.key])
             old = "" if held is None else held.digest
-            self._store.changes.append(page_changes.put_back(look, old, source))
+            self._store.changes.append(page_changes.put_back(observation, old, source))
 
     def well_since(self, source: str, host: str, at: float) -> int:
         """Return how many pages of a host had a good observation since a moment."""
@@ -330,10 +330,10 @@ class MemoryHeldAnswers:
     def others(self, source: str, host: str) -> int:
         """Return how many pages of a host have a copy and no held answer."""
         evidence, rows = self._of_host(source, host)
-        seen, looks = evidence.seen[rows], evidence.looks[rows]
-        return int(np.count_nonzero((looks > 0) & (seen == Seen.PRESENT)))
+        seen, fetches = evidence.seen[rows], evidence.looks[rows]
+        return int(np.count_nonzero((fetches > 0) & (seen == Seen.PRESENT)))
 
-    def clear_seen(self, looks: Observations) -> list[tuple[HeldPage, float]]:
+    def clear_seen(self, batch: Observations) -> list[tuple[HeldPage, float]]:
         """Delete the held answers of pages that have a good observation.
 
         Return those that waited for a decision and are accepted now, with the times of
@@ -341,7 +341,7 @@ class MemoryHeldAnswers:
         """
         if not self._kept:
             return []
-        columns = looks.keys, looks.at.tolist(), looks.seen.tolist(), looks.digest
+        columns = batch.keys, batch.at.tolist(), batch.seen.tolist(), batch.digest
         accepted = []
         for key, at, seen, digest in zip(*columns, strict=True):
             if seen <= Seen.ABSENT and key in self._kept:
@@ -358,17 +358,17 @@ class MemoryHeldAnswers:
         return evidence, [row for row in rows if row is not None]
 
 
-def _as_stored(look: Observation, *, room: bool) -> Observation:
-    """Return a held answer as it is stored; see ``held_pages.observation``."""
-    content = look.content
+def _as_stored(held: Observation, *, room: bool) -> Observation:
+    """Return a held answer as it is stored; see ``HeldPages.observation``."""
+    content = held.content
     if content is None:
-        return replace(look, item=None, links=None)
+        return replace(held, item=None, links=None)
     if not room or len(zlib.compress(content.body, 1)) > LARGEST:
-        plain = look.digest, "", "", None, look.note
-        return Observation(look.key, look.at, Seen.PRESENT, *plain)
+        plain = held.digest, "", "", None, held.note
+        return Observation(held.key, held.at, Seen.PRESENT, *plain)
     kind = content.media_type or "application/octet-stream"
     content = replace(content, media_type=kind)
-    return replace(look, content=content, item=None, links=None)
+    return replace(held, content=content, item=None, links=None)
 
 
 class MemoryReports:
@@ -410,8 +410,8 @@ class MemoryReports:
         """Return when a set source gave no usable answer, and why."""
         if source not in self._store.collections():
             return []
-        looks = self._store.register(source).snapshots
-        return [(s.at, s.note) for s in looks if not s.valid and s.at >= since]
+        snapshots = self._store.register(source).snapshots
+        return [(s.at, s.note) for s in snapshots if not s.valid and s.at >= since]
 
     def owners(self) -> list[SourceHoldings]:
         """Return every source that has data, by name."""
@@ -423,9 +423,9 @@ class MemoryReports:
         if name in self._store.collections():
             spells = self._store.register(name).spells
             objects = sum(spell.gone_by == math.inf for spell in spells)
-        looked = int(np.count_nonzero(evidence.looks > 0))
+        fetched = int(np.count_nonzero(evidence.looks > 0))
         gone = int(np.count_nonzero(evidence.seen == Seen.ABSENT))
-        return SourceHoldings(name, len(evidence), looked, gone, objects, history=True)
+        return SourceHoldings(name, len(evidence), fetched, gone, objects, history=True)
 
     def foreign(self, claims: Iterable[tuple[str, str]]) -> list[tuple[str, str, str]]:
         """Return (key, owner, claimant) of items that another source owns."""

@@ -24,21 +24,22 @@ class SeenPages:
     """Pages that a worker observed.
 
     Attributes:
-        looks: The observations, in order.
+        observations: The observations, in order.
         maps: The kinds of those pages that are sitemaps.
         heads: Status, address and caching headers of the answers, by page.
 
     """
 
-    looks: tuple[Observation, ...] = ()
+    observations: tuple[Observation, ...] = ()
     maps: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, Head] = field(default_factory=dict)
 
 
 def pack(seen: SeenPages) -> bytes:
     """Return observations as bytes."""
-    rows = [_row(look) for look in seen.looks]
-    bodies = [look.content.body for look in seen.looks if look.content is not None]
+    rows = [_row(o) for o in seen.observations]
+    contents = [o.content for o in seen.observations]
+    bodies = [content.body for content in contents if content is not None]
     table = {"looks": rows, "maps": dict(seen.maps), "heads": dict(seen.heads)}
     text = json.dumps(table, separators=(",", ":")).encode()
     whole = [len(text).to_bytes(_COUNT, "big"), text, *bodies]
@@ -50,33 +51,37 @@ def unpack(data: bytes) -> SeenPages:
     whole = zlib.decompress(data)
     end = _COUNT + int.from_bytes(whole[:_COUNT], "big")
     table = json.loads(whole[_COUNT:end])
-    looks = tuple(_looks(table["looks"], whole, end))
+    observations = tuple(_observations(table["looks"], whole, end))
     heads = {
         key: (int(status), str(url), headers)
         for key, (status, url, headers) in table["heads"].items()
     }
-    return SeenPages(looks, table["maps"], heads)
+    return SeenPages(observations, table["maps"], heads)
 
 
-def _row(look: Observation) -> dict[str, Any]:
+def _row(seen: Observation) -> dict[str, Any]:
     """Return an observation as a JSON object without its empty fields."""
-    row: dict[str, Any] = {"key": look.key, "at": look.at, "seen": int(look.seen)}
+    row: dict[str, Any] = {
+        "key": seen.key,
+        "at": seen.at,
+        "seen": int(seen.seen),
+    }
     for name in ("digest", "raw", "etag", "note"):
-        if getattr(look, name):
-            row[name] = getattr(look, name)
-    if look.modified is not None:
-        row["modified"] = look.modified
-    if look.content is not None:
-        content = look.content
+        if getattr(seen, name):
+            row[name] = getattr(seen, name)
+    if seen.modified is not None:
+        row["modified"] = seen.modified
+    if seen.content is not None:
+        content = seen.content
         row["content"] = [content.media_type, len(content.body), content.head]
-    if look.item is not None:
-        row["item"] = astuple(look.item)
-    if look.links is not None:
-        row["links"] = asdict(look.links)
+    if seen.item is not None:
+        row["item"] = astuple(seen.item)
+    if seen.links is not None:
+        row["links"] = asdict(seen.links)
     return row
 
 
-def _looks(
+def _observations(
     rows: Iterable[dict[str, Any]], whole: bytes, end: int
 ) -> Iterator[Observation]:
     for row in rows:

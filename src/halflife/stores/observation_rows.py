@@ -20,13 +20,17 @@ from halflife.stores.store_base import of_known_items
 
 
 def write(
-    db: Database, run: int, looks: Observations, evidence: Evidence, versions: int
+    db: Database,
+    run: int,
+    batch: Observations,
+    evidence: Evidence,
+    versions: int,
 ) -> tuple[Observations, Fold]:
     """Write observations and their evidence; return the new ones, and the fold.
 
     At most ``versions`` versions of each page are stored.
     """
-    fresh, places = tables.insert_looks(db, run, looks, evidence)
+    fresh, places = tables.insert_observations(db, run, batch, evidence)
     relevant = of_known_items(evidence, fresh)
     fold = evidence.weigh(relevant)
     _report(db, relevant, evidence, fold)
@@ -41,15 +45,15 @@ def write(
     return fresh, fold
 
 
-def _report(db: Database, looks: Observations, evidence: Evidence, fold: Fold) -> None:
+def _report(db: Database, batch: Observations, evidence: Evidence, fold: Fold) -> None:
     """Log the changes of observations that are not written yet."""
-    accepted = held_pages.clear_seen(db, looks)
+    accepted = held_pages.clear_seen(db, batch)
     if accepted:
         change_log.append(db, page_changes.acceptances(accepted, evidence))
-    found = page_changes.find(evidence, looks, fold)
+    found = page_changes.find(evidence, batch, fold)
     if found is not None:
         found.save(db)
     source_of = partial(tables.source_of, db)
-    moved = page_changes.moves(looks, partial(tables.held, db), source_of)
+    moved = page_changes.moves(batch, partial(tables.held, db), source_of)
     if moved:
         change_log.append(db, moved)

@@ -99,13 +99,13 @@ def _written(fields: _Fields) -> str:
     )
 
 
-def find(evidence: Evidence, looks: Observations, fold: Fold) -> PageChanges | None:
+def find(evidence: Evidence, batch: Observations, fold: Fold) -> PageChanges | None:
     """Return the changes of observations whose fold ``evidence`` has not taken yet."""
-    if fold.rows.size != len(looks):  # some pages appear twice, or are in the log
-        return _one_by_one(evidence, looks)
+    if fold.rows.size != len(batch):  # some pages appear twice, or are in the log
+        return _one_by_one(evidence, batch)
     before = evidence.seen[fold.rows]
     news = fold.changed | (before == NEVER)
-    chosen = np.flatnonzero(news & (looks.seen <= _ABSENT))
+    chosen = np.flatnonzero(news & (batch.seen <= _ABSENT))
     if not chosen.size:
         return None
     rows, before, after = fold.rows[chosen], before[chosen], fold.seen[chosen]
@@ -124,12 +124,17 @@ def find(evidence: Evidence, looks: Observations, fold: Fold) -> PageChanges | N
     return PageChanges(evidence, rows, fold.last_at[chosen], kind, old, new)
 
 
-def _one_by_one(evidence: Evidence, looks: Observations) -> PageChanges | None:
+def _one_by_one(evidence: Evidence, batch: Observations) -> PageChanges | None:
     """Return the changes of observations of which some are of the same page."""
     now: dict[int, tuple[int, bytes, bool]] = {}
     found: list[tuple[int, float, int, bytes, bytes]] = []
-    digests = evidence.digest.pack(looks.digest).tolist()
-    columns = zip(looks.keys, looks.at.tolist(), looks.seen.tolist(), strict=True)
+    digests = evidence.digest.pack(batch.digest).tolist()
+    columns = zip(
+        batch.keys,
+        batch.at.tolist(),
+        batch.seen.tolist(),
+        strict=True,
+    )
     for (key, at, seen), digest in zip(columns, digests, strict=True):
         row = evidence.row(key)
         if seen > _ABSENT or row is None:
@@ -157,7 +162,7 @@ def _one_by_one(evidence: Evidence, looks: Observations) -> PageChanges | None:
 
 
 def moves(
-    looks: Observations,
+    batch: Observations,
     held: Callable[[str], Observation | None],
     source_of: Callable[[str], str | None],
 ) -> list[Change]:
@@ -166,18 +171,18 @@ def moves(
     ``held`` returns the last good observation of a page before these.
     """
     found, last = [], dict[str, str]()
-    for look in looks.details:
-        if look.seen is not Seen.PRESENT or not look.note.startswith(MOVED):
+    for o in batch.details:
+        if o.seen is not Seen.PRESENT or not o.note.startswith(MOVED):
             continue
-        if look.key not in last:
-            before = held(look.key)
-            last[look.key] = before.note if before is not None else ""
-        was, last[look.key] = last[look.key], look.note
-        if was != look.note:
-            old = was.removeprefix(MOVED) if was.startswith(MOVED) else look.key
-            pair = (old, look.note.removeprefix(MOVED))
-            source = source_of(look.key) or ""
-            found.append(Change(look.at, source, look.key, "moved", {"url": pair}))
+        if o.key not in last:
+            before = held(o.key)
+            last[o.key] = before.note if before is not None else ""
+        was, last[o.key] = last[o.key], o.note
+        if was != o.note:
+            old = was.removeprefix(MOVED) if was.startswith(MOVED) else o.key
+            pair = (old, o.note.removeprefix(MOVED))
+            source = source_of(o.key) or ""
+            found.append(Change(o.at, source, o.key, "moved", {"url": pair}))
     return found
 
 
@@ -204,11 +209,11 @@ def acceptances(
             yield Change(at, page.source, page.key, "changed", fields)
 
 
-def put_back(look: Observation, replaced: str, source: str) -> Iterator[Change]:
+def put_back(copy: Observation, replaced: str, source: str) -> Iterator[Change]:
     """Yield the change by which an earlier text becomes the copy of a page again."""
-    if replaced != look.digest:
-        fields = {"text": (replaced or None, look.digest)}
-        yield Change(look.at, source, look.key, "changed", fields)
+    if replaced != copy.digest:
+        fields = {"text": (replaced or None, copy.digest)}
+        yield Change(copy.at, source, copy.key, "changed", fields)
 
 
 def change_owner(

@@ -98,41 +98,44 @@ class PageVersion:
     packed: int = field(default=0, compare=False)
 
 
-def save(db: Database, look: Observation, item: int, most: int) -> None:
+def save(db: Database, new: Observation, item: int, most: int) -> None:
     """Store the body of an observation as the current one, and the one before it."""
-    if look.content is None:
+    if new.content is None:
         return
     old = db.execute(_CURRENT, (item,)).fetchone()
-    at = look.at
-    if old is not None and unpack(old[1]) == look.digest:
+    at = new.at
+    if old is not None and unpack(old[1]) == new.digest:
         at = float(old[0])  # the text has not changed
     elif old is not None and most > 1:
         _archive(db, item, old)
         trim(db, item, most)
-    _write(db, look, item, at)
+    _write(db, new, item, at)
 
 
-def put_back(db: Database, look: Observation, item: int) -> None:
+def put_back(db: Database, new: Observation, item: int) -> None:
     """Restore an earlier body as the current one, and drop the one it replaces."""
-    if look.content is None:
+    if new.content is None:
         return
     rows = db.execute(_OLD, (item, 0)).fetchall()
-    at = look.at
+    at = new.at
     if rows:
         number, body = rows[0]
         query = "SELECT at, digest FROM page_version WHERE id = ?"
         first, digest = db.execute(query, (number,)).fetchone()
-        if unpack(digest) == look.digest:
+        if unpack(digest) == new.digest:
             at = first
             _remove(db, [(number, body)])
-    _write(db, look, item, at)
+    _write(db, new, item, at)
 
 
-def _write(db: Database, look: Observation, item: int, at: float) -> None:
-    assert look.content is not None  # checked by the caller
-    kind, body = look.content.media_type, zlib.compress(look.content.body, 1)
-    head = answer_heads.pack(look.content.head)
-    row = (item, at, pack(look.raw), kind, body, pack(look.digest), head)
+def _write(db: Database, new: Observation, item: int, at: float) -> None:
+    assert new.content is not None  # checked by the caller
+    kind, body = (
+        new.content.media_type,
+        zlib.compress(new.content.body, 1),
+    )
+    head = answer_heads.pack(new.content.head)
+    row = (item, at, pack(new.raw), kind, body, pack(new.digest), head)
     db.execute(_REPLACE, row)
 
 

@@ -148,7 +148,7 @@ class HeldAnswers(Protocol):
         """Return the host of a page; empty if the page is not known."""
         ...
 
-    def put_back(self, look: Observation) -> None:
+    def put_back(self, observation: Observation) -> None:
         """Restore a body as the copy of its page; the log stays as it is."""
         ...
 
@@ -171,7 +171,7 @@ class Holder:
 
 
 class Reports(Protocol):
-    """Reports on the state: runs, owners, failures, and what looks wrong."""
+    """Reports on the state: runs, owners, failures, and what seems wrong."""
 
     def recent_runs(self, source: str, most: int) -> list[PastRun]:
         """Return the latest runs that covered a source, latest first."""

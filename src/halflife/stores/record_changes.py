@@ -132,19 +132,19 @@ def find(news: Register, before: KnownLives, make: Make[T]) -> Iterator[T]:
 
     They are made one by one: a new listing has as many as it has records.
     """
-    looks = [s.at for s in news.snapshots if s.valid]
+    times = [s.at for s in news.snapshots if s.valid]
     found: Iterator[Found] = chain(
-        _of_lives(news, before, looks), _of_versions(news, before)
+        _of_lives(news, before, times), _of_versions(news, before)
     )
-    if len(looks) > 1:  # the changes of a single observation are in order
+    if len(times) > 1:  # the changes of a single observation are in order
         found = iter(sorted(found, key=itemgetter(0)))
     return starmap(make, found)
 
 
 def _of_lives(
-    news: Register, before: KnownLives, looks: Sequence[float]
+    news: Register, before: KnownLives, times: Sequence[float]
 ) -> Iterator[Found]:
-    began = looks[0] if looks else -NEVER
+    began = times[0] if times else -NEVER
     for spell in news.spells:
         # An unknown lifetime was first seen by one of these observations.
         if spell.first_seen < began and spell.gone_by == NEVER:
@@ -154,13 +154,13 @@ def _of_lives(
             kind: ChangeKind = "returned" if spell.spell else "new"
             yield spell.first_seen, spell.key, kind, NewFields(spell.attributes)
         if spell.gone_by < NEVER and not had_ended:
-            yield _confirmed(spell, looks), spell.key, "gone", _NOTHING
+            yield _confirmed(spell, times), spell.key, "gone", _NOTHING
 
 
-def _confirmed(spell: Spell, looks: Sequence[float]) -> float:
+def _confirmed(spell: Spell, times: Sequence[float]) -> float:
     """Return the time of the observation that confirmed the end of a lifetime."""
-    later = bisect_right(looks, spell.gone_by)
-    return looks[later] if later < len(looks) else spell.gone_by
+    later = bisect_right(times, spell.gone_by)
+    return times[later] if later < len(times) else spell.gone_by
 
 
 def _of_versions(news: Register, before: KnownLives) -> Iterator[Found]:

@@ -43,7 +43,7 @@ class StateReports:
     ) -> list[tuple[int, float, bool]]:
         """Return good observations: item number, time, whether it had changed."""
         with self._store.reading() as db:
-            return run_history.looks(db, items, since)
+            return run_history.observations(db, items, since)
 
     def failures(
         self, items: Sequence[int], since: float

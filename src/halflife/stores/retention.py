@@ -91,7 +91,7 @@ class RemovedRows:
 def clear(store: "TableStore", limits: RetentionLimits, now: float) -> RemovedRows:
     """Remove what is older than the limits."""
     with store.damage_errors(), store.clearing():
-        looks = _looks(store, now - limits.observations, now)
+        observations = _observations(store, now - limits.observations, now)
         charges = _ledger(store, now - max(limits.ledger, LONGEST_WINDOW))
         with store.together() as db:
             runs = db.execute(_OLD_RUNS, (now - limits.runs,)).rowcount
@@ -105,7 +105,16 @@ def clear(store: "TableStore", limits: RetentionLimits, now: float) -> RemovedRo
         changes = _changes(store, now - limits.changes, now)
         with store.together() as db:
             versions = page_versions.trim_all(db, limits.page_versions)
-    counts = looks, charges, runs, messages, summaries, predictions, changes, versions
+    counts = (
+        observations,
+        charges,
+        runs,
+        messages,
+        summaries,
+        predictions,
+        changes,
+        versions,
+    )
     return RemovedRows(*counts)
 
 
@@ -120,7 +129,7 @@ def _changes(store: "TableStore", cutoff: float, now: float) -> int:
             return removed
 
 
-def _looks(store: "TableStore", cutoff: float, now: float) -> int:
+def _observations(store: "TableStore", cutoff: float, now: float) -> int:
     """Fold the observations before the first recent one, and remove them."""
     with store.reading() as db:
         done = compaction.until(db)

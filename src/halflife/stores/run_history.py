@@ -12,7 +12,7 @@ SELECT run.id, state, began, ended, sources FROM run
 WHERE EXISTS (SELECT 1 FROM json_each(run.sources) WHERE value = ?)
 ORDER BY run.id DESC LIMIT ?
 """
-_LOOKS = """
+_OBSERVATIONS = """
 SELECT item, at, seen, digest FROM observation
 WHERE item IN (SELECT CAST(value AS INTEGER) FROM json_each(?1)) AND seen <= 1
     AND at >= coalesce((SELECT max(at) FROM observation AS b
@@ -81,7 +81,7 @@ def recent(db: Database, source: str, most: int) -> list[PastRun]:
     ]
 
 
-def looks(
+def observations(
     db: Database, items: Sequence[int], since: float
 ) -> list[tuple[int, float, bool]]:
     """Return good observations of items: which, when, and whether it found a change.
@@ -91,7 +91,7 @@ def looks(
     """
     found = []
     before: tuple[object, ...] = ()
-    for item, at, *rest in db.execute(_LOOKS, (json.dumps(list(items)), since)):
+    for item, at, *rest in db.execute(_OBSERVATIONS, (json.dumps(list(items)), since)):
         current = (item, *rest)
         if at >= since:
             changed = before[:1] == (item,) and before != current
@@ -109,8 +109,3 @@ def failures(db: Database, items: Sequence[int], since: float) -> list[FailedFet
 def rejected(db: Database, source: str, since: float) -> list[tuple[float, str]]:
     """Return when a set source gave no usable answer, and why."""
     return db.execute(_REJECTED, (source, since)).fetchall()
-
-
-def dismiss(db: Database, run: int) -> int:
-    """Drop the listings that a run put aside; return how many there were."""
-    return db.execute("DELETE FROM staged WHERE run = ?", (run,)).rowcount

@@ -14,7 +14,7 @@ _NOT_BELIEVED_LATER = """NOT EXISTS (
         SELECT 1 FROM observation AS b
         WHERE b.item = o.item AND b.at = o.at AND b.seen = 0)"""
 # An observation found a change if the last good one before it showed something else.
-_LOOKS = f"""
+_PAGES = f"""
 SELECT source.name,
     count(*) FILTER (WHERE o.seen IN (:present, :absent)),
     count(*) FILTER (WHERE o.seen = :failed AND {_NOT_BELIEVED_LATER}),
@@ -138,7 +138,7 @@ def account(db: Database, run: int) -> RunAccount:
         began=began,
         ended=ended,
         requests=int(db.execute(spent, (run,)).fetchone()[0]),
-        pages=tuple(_pages(db.execute(_LOOKS, {**seen, "run": run}).fetchall())),
+        pages=tuple(_pages(db.execute(_PAGES, {**seen, "run": run}).fetchall())),
         listed=tuple(
             ListingSnapshot(name, at, bool(valid), bool(complete), n, missing, note)
             for name, at, valid, complete, n, missing, note in db.execute(

@@ -1,11 +1,12 @@
 """The tables of the state file, and the upgrade of older files."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
+from halflife.core.errors import StoreError, TooNew
 from halflife.stores import (
     answer_heads,
     change_log,
@@ -185,7 +186,7 @@ CREATE TABLE staged (  -- an answer that waits for a decision
 )
 
 _HINTS = (
-    # hints of a change since the last good look, and the latest moment one claimed
+    # hints of a change since the last good observation, and the latest claimed moment
     "ALTER TABLE evidence ADD COLUMN hints INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE evidence ADD COLUMN claimed REAL NOT NULL DEFAULT -9e999",
     """
@@ -275,6 +276,34 @@ def upgrade(db: sqlite3.Connection, steps: Sequence[Step]) -> None:
             raise
 
 
+@contextmanager
+def new_database(
+    steps: Sequence[Step] | None = None,
+) -> Iterator[sqlite3.Connection]:
+    """Yield an empty database in memory that has had these steps, or all."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        upgrade(db, STEPS if steps is None else steps)
+        yield db
+
+
+def refuse_newer(found: int | None, known: int, where: object) -> None:
+    """Raise ``TooNew`` if a newer halflife made the tables."""
+    if found is not None and found > known:
+        raise TooNew(
+            f"{where} was written by a newer halflife (schema {found}, this one knows"
+            f" {known}); upgrade halflife"
+        )
+
+
+def refuse_older(found: int | None, known: int, where: object) -> None:
+    """Raise ``StoreError`` if tables opened for reading only have to be upgraded."""
+    if found is not None and found < known:
+        raise StoreError(
+            f"{where} was written by an older halflife (schema {found}, now {known});"
+            " run a sync to bring it up to date"
+        )
+
+
 class Table(NamedTuple):
     """The columns of a table with their types, and its primary key."""
 
@@ -285,8 +314,7 @@ class Table(NamedTuple):
 @cache
 def reference() -> dict[str, Table]:
     """Return the tables of the newest version, as in an empty SQLite file."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        upgrade(db, STEPS)
+    with new_database() as db:
         names = db.execute(
             "SELECT name FROM sqlite_schema WHERE type = 'table'"
             " AND name NOT LIKE 'sqlite%' ORDER BY rowid"

@@ -137,22 +137,22 @@ class OldKeys:
             old = {key: held for key, held in old.items() if waiting(db, key)}
         return [replace(item, key=old.get(item.key, item.key)) for item in items]
 
-    def stored_looks(
-        self, db: Database, looks: Observations, evidence: Evidence
+    def stored_observations(
+        self, db: Database, batch: Observations, evidence: Evidence
     ) -> Observations:
         """Return observations with the keys under which their items are stored."""
         if self.is_empty(db):
-            return looks
-        names = {key for look in looks.details for key in _named(look)}
+            return batch
+        names = {key for o in batch.details for key in _named(o)}
         db.execute(_CONFIRM, (json.dumps([*names]),))
-        names |= {*looks.keys}
+        names |= {*batch.keys}
         unknown = {key for key in names if key and evidence.row(key) is None}
         if not unknown:
-            return looks
-        new = (o.item for o in looks.details if o.item is not None and o.key in unknown)
+            return batch
+        new = (o.item for o in batch.details if o.item is not None and o.key in unknown)
         old = match(db, new, names)
         old |= {key: held for key in unknown - old.keys() if (held := waiting(db, key))}
-        return Observations.of(_rename(o, old) for o in looks.details) if old else looks
+        return Observations.of(_rename(o, old) for o in batch.details) if old else batch
 
 
 def match(
@@ -215,19 +215,24 @@ def _moves(db: Database, item: int, now: str) -> Iterator[Change]:
         yield Change(at, source, now, "moved", {"key": (old, now)})
 
 
-def _named(look: Observation) -> Iterator[str]:
+def _named(observation: Observation) -> Iterator[str]:
     """Yield the keys named by a remote answer, which have the present spelling."""
-    if look.seen is Seen.HINT:
-        yield look.key
-    if look.links is not None:
-        yield from look.links.to
-        yield look.links.same
+    if observation.seen is Seen.HINT:
+        yield observation.key
+    if observation.links is not None:
+        yield from observation.links.to
+        yield observation.links.same
 
 
-def _rename(look: Observation, old: Mapping[str, str]) -> Observation:
-    links = look.links
+def _rename(named: Observation, old: Mapping[str, str]) -> Observation:
+    links = named.links
     if links is not None:
         to = tuple(old.get(key, key) for key in links.to)
         links = replace(links, to=to, same=old.get(links.same, links.same))
-    item = None if look.key in old else look.item
-    return replace(look, key=old.get(look.key, look.key), item=item, links=links)
+    item = None if named.key in old else named.item
+    return replace(
+        named,
+        key=old.get(named.key, named.key),
+        item=item,
+        links=links,
+    )

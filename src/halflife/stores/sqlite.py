@@ -93,10 +93,10 @@ class SqliteStore(TableStore):
             if last and set(last) <= set(sources):
                 self._prefetch = EvidencePrefetch(self._db, self.path, last)
 
-    def append(self, run: Run, looks: Observations) -> None:
+    def append(self, run: Run, batch: Observations) -> None:
         """Add observations, durably, or none of them; raise ``LeaseLost``."""
         self._prefetch = None  # the evidence was loaded by now
-        super().append(run, looks)
+        super().append(run, batch)
 
     def _load(self, db: Database, sources: Sequence[str]) -> Evidence:
         prefetch, found = self._prefetch, None

@@ -54,19 +54,19 @@ class EvidenceCache:
             known = {row: weight for row, weight in rows if row is not None}
             evidence.reweigh(list(known), list(known.values()))
 
-    def take(self, looks: Observations, besides: Evidence | None = None) -> None:
+    def take(self, batch: Observations, besides: Evidence | None = None) -> None:
         """Fold observations into all evidence with their items, except ``besides``."""
         for evidence in self:
             if evidence is not besides:
-                evidence.take(evidence.weigh(of_known_items(evidence, looks)))
+                evidence.take(evidence.weigh(of_known_items(evidence, batch)))
 
 
-def of_known_items(evidence: Evidence, looks: Observations) -> Observations:
+def of_known_items(evidence: Evidence, batch: Observations) -> Observations:
     """Return the observations of items that the evidence has."""
-    if evidence.knows(looks.keys):
-        return looks
-    rows = [i for i, key in enumerate(looks.keys) if evidence.row(key) is not None]
-    return looks.take(rows)
+    if evidence.knows(batch.keys):
+        return batch
+    rows = [i for i, key in enumerate(batch.keys) if evidence.row(key) is not None]
+    return batch.take(rows)
 
 
 def rows_by_name(items: Iterable[Item], evidence: Evidence) -> dict[str, Ints]:
@@ -80,7 +80,7 @@ def rows_by_name(items: Iterable[Item], evidence: Evidence) -> dict[str, Ints]:
 
 
 def new_items(
-    looks: Observations,
+    batch: Observations,
     evidence: Evidence,
     sources: Sequence[str],
     is_known: Callable[[str], bool],
@@ -90,18 +90,20 @@ def new_items(
     ``evidence`` is that of ``sources``, to which the observations must belong; hints
     may be of any item. Raise ``UsageError`` for an observation that cannot be stored.
     """
-    if not np.isfinite(looks.at).all():
-        raise UsageError("a look must have a finite time, in days since the epoch")
-    if evidence.knows(looks.keys):
+    if not np.isfinite(batch.at).all():
+        raise UsageError(
+            "an observation must have a finite time, in days since the epoch"
+        )
+    if evidence.knows(batch.keys):
         return []
     new: dict[str, Item] = {}
-    for i, key in enumerate(looks.keys):
+    for i, key in enumerate(batch.keys):
         if evidence.row(key) is not None:
             continue
-        item = looks.details[i].item if looks.details else None
+        item = batch.details[i].item if batch.details else None
         if item is not None and not is_known(key):
             new.setdefault(key, item)
-        hint = looks.seen[i] == Seen.HINT and (key in new or is_known(key))
+        hint = batch.seen[i] == Seen.HINT and (key in new or is_known(key))
         if not hint and (key not in new or new[key].source not in sources):
             raise UsageError(
                 f"{key!r} is no item of {', '.join(sources)}; add it first"

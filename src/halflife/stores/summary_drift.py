@@ -12,7 +12,7 @@ from typing import Any
 
 from halflife.core.store import NoteBook
 from halflife.core.wording import finite
-from halflife.stores.notes import NoteKind
+from halflife.stores.notes import NoteKind, as_rows
 
 MOST = 200  # refreshes of a database that are stored
 
@@ -78,10 +78,6 @@ def note_check(store: NoteBook, source: str, check: LastCheck) -> None:
     CHECK.save(store, check, source)
 
 
-def _write(rows: Sequence[Refresh]) -> list[Mapping[str, float | int]]:
-    return [asdict(row) for row in rows]
-
-
 def _read(rows: Sequence[Mapping[str, Any]]) -> list[Refresh]:
     found = [Refresh(int(r["version"]), float(r["gap"]), float(r["kl"])) for r in rows]
     if not all(isfinite(row.gap) and isfinite(row.kl) for row in found):
@@ -99,5 +95,5 @@ def _read_check(row: Mapping[str, Any]) -> LastCheck:
     return LastCheck(at=float(row["at"]), share=float(row["share"]), kl=kl, **counts)
 
 
-REFRESHES = NoteKind("summary_refreshes", 1, _write, _read)
+REFRESHES = NoteKind("summary_refreshes", 1, as_rows, _read)
 CHECK = NoteKind("summary_check", 1, _write_check, _read_check)

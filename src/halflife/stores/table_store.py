@@ -33,7 +33,6 @@ from halflife.stores import (
     note_rows,
     observation_rows,
     page_versions,
-    run_history,
     tables,
 )
 from halflife.stores.connection import TableConnection
@@ -241,7 +240,7 @@ class TableStore(TableParts):
                 leases.interrupt(db, run.id, now)
         self._runs.pop(run.id, None)
 
-    def append(self, run: Run, looks: Observations) -> None:
+    def append(self, run: Run, batch: Observations) -> None:
         """Add observations, durably, or none of them; raise ``LeaseLost``.
 
         Adding the same observation twice changes nothing. A hint of an unknown item
@@ -250,10 +249,10 @@ class TableStore(TableParts):
         with self._keeping_up():
             with self._writing_as(run) as db:
                 evidence = self._evidence(db, run.sources)
-                looks = self._old.stored_looks(db, looks, evidence)
-                self._introduce(db, run, looks, evidence)
+                batch = self._old.stored_observations(db, batch, evidence)
+                self._introduce(db, run, batch, evidence)
                 fresh, fold = observation_rows.write(
-                    db, run.id, looks, evidence, self.page_versions
+                    db, run.id, batch, evidence, self.page_versions
                 )
             evidence.take(fold)
             self._cache.take(of_known_items(evidence, fresh), besides=evidence)
@@ -363,7 +362,7 @@ class TableStore(TableParts):
     def dismiss(self, run: int) -> int:
         """Drop the listings that a run put aside; return how many there were."""
         with self._connection.writing() as db:
-            return run_history.dismiss(db, run)
+            return lifetimes.dismiss(db, run)
 
     def _evidence(self, db: Database, sources: Sequence[str]) -> Evidence:
         evidence = self._cache.get(sources)
@@ -377,13 +376,13 @@ class TableStore(TableParts):
         return columns.load(db, sources) or evidence_rows.evidence(db, sources)
 
     def _introduce(
-        self, db: Database, run: Run, looks: Observations, evidence: Evidence
+        self, db: Database, run: Run, batch: Observations, evidence: Evidence
     ) -> None:
         """Add the items that hints introduce."""
         known = partial(tables.is_known, db)
-        new = new_items(looks, evidence, run.sources, known)
+        new = new_items(batch, evidence, run.sources, known)
         if new:
-            tables.add_items(db, new, float(looks.at.min()))
+            tables.add_items(db, new, float(batch.at.min()))
             self._cache.add(new)
             self._number(db)
 
@@ -392,11 +391,11 @@ class TableStore(TableParts):
         for evidence in self._cache:
             tables.number(db, evidence)
 
-    def _save_columns(self, run: Run, evidence: Evidence, looks: int) -> None:
+    def _save_columns(self, run: Run, evidence: Evidence, many: int) -> None:
         """Store the evidence as columns, now and then, for a quick start."""
         if len(evidence) < columns.FEWEST:
             return
-        whole, rest = (n + looks for n in self._waiting.get(run.sources, (0.0, 0.0)))
+        whole, rest = (n + many for n in self._waiting.get(run.sources, (0.0, 0.0)))
         if run.sources not in self._waiting:
             with self._connection.reading() as db:
                 whole, rest = columns.waiting(db, run.sources)

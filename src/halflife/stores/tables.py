@@ -44,7 +44,7 @@ INSERT INTO item (source, key, weight, cost, grp, added_at) VALUES (?, ?, ?, ?, 
 ON CONFLICT (key)
 DO UPDATE SET weight = excluded.weight WHERE item.weight <> excluded.weight
 """
-_ADD_LOOK = """
+_ADD = """
 INSERT INTO observation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (item, at, seen, digest) DO NOTHING
 """
@@ -60,7 +60,7 @@ _RANGES = (
 )
 # A hint counts if it was written by a run that covers the item's source: while another
 # run holds the lease on that source, only that one may change its evidence.
-_LOOKS = """
+_LOG = """
 SELECT item.id, key, at, seen, digest, modified
 FROM observation JOIN item ON item.id = item
 JOIN run ON run.id = run JOIN source ON source.id = source
@@ -222,18 +222,18 @@ def save_host(db: Database, state: HostState) -> None:
     db.execute("REPLACE INTO host VALUES (?, ?, ?, ?, ?, ?)", astuple(state))
 
 
-def insert_looks(
-    db: Database, run: int, looks: Observations, known: Evidence
+def insert_observations(
+    db: Database, run: int, batch: Observations, known: Evidence
 ) -> tuple[Observations, Ints]:
     """Write observations; return the new ones, and their places in the log."""
     first = 1 + (db.execute("SELECT max(id) FROM observation").fetchone()[0] or 0)
-    rows = _look_rows(run, looks, _numbers(db, looks.keys, known), first)
-    written = db.executemany(_ADD_LOOK, rows)
-    if written.rowcount == len(looks):
-        return looks, np.arange(first, first + len(looks))
+    rows = _observation_rows(run, batch, _numbers(db, batch.keys, known), first)
+    written = db.executemany(_ADD, rows)
+    if written.rowcount == len(batch):
+        return batch, np.arange(first, first + len(batch))
     query = "SELECT id FROM observation WHERE id >= ? ORDER BY id"
     places = [row[0] for row in db.execute(query, (first,))]
-    return looks.take([p - first for p in places]), np.array(places, dtype=np.intp)
+    return batch.take([p - first for p in places]), np.array(places, dtype=np.intp)
 
 
 def content(db: Database, key: str) -> Content | None:
@@ -259,7 +259,7 @@ def history(db: Database, sources: Sequence[str]) -> History:
     number = np.array([row[0] for row in known], dtype=np.intp)
     codes: dict[bytes | str, int] = {}
     parts = [np.zeros((0, 4))]
-    for rows in chunks(db, _LOOKS, sources):
+    for rows in chunks(db, _LOG, sources):
         good = [
             (item, at, seen, codes.setdefault(digest, len(codes)))
             for item, _, at, seen, digest, _ in rows
@@ -276,14 +276,14 @@ def history(db: Database, sources: Sequence[str]) -> History:
     )
 
 
-def _look_rows(
-    run: int, looks: Observations, numbers: Sequence[int | None], first: int
+def _observation_rows(
+    run: int, batch: Observations, numbers: Sequence[int | None], first: int
 ) -> Iterator[Row]:
-    digest = map(pack, looks.digest)
-    columns = numbers, looks.at.tolist(), looks.seen.tolist(), digest
-    more: Iterable[Row] = repeat(("", "", None, ""), len(looks))
-    if looks.details:
-        more = ((pack(o.raw), _text(o.etag), o.modified, _text(o.note)) for o in looks)
+    digest = map(pack, batch.digest)
+    columns = numbers, batch.at.tolist(), batch.seen.tolist(), digest
+    more: Iterable[Row] = repeat(("", "", None, ""), len(batch))
+    if batch.details:
+        more = ((pack(o.raw), _text(o.etag), o.modified, _text(o.note)) for o in batch)
     rows = zip(zip(*columns, strict=True), more, strict=True)
     return ((first + i, run, *row, *rest) for i, (row, rest) in enumerate(rows))
 

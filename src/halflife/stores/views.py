@@ -6,7 +6,7 @@ program show the data without any knowledge of the tables.
 
 import re
 
-from halflife.stores.database import Database, execute_all
+from halflife.stores.database import Database, execute_all, rewriting_schema
 
 _DATE = "strftime('%Y-%m-%dT%H:%M:%SZ', {} * 86400.0, 'unixepoch')"
 _TEXT = "CASE typeof({0}) WHEN 'blob' THEN lower(hex({0})) ELSE {0} END"
@@ -65,14 +65,9 @@ def name_columns(db: Database) -> None:
     """
     query = "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"
     tables = [(name, sql) for name, sql in db.execute(query) if _BARE.search(sql or "")]
-    (version,) = db.execute("PRAGMA schema_version").fetchone()
-    db.execute("PRAGMA writable_schema = ON")
-    try:
+    with rewriting_schema(db):
         for name, sql in tables:
             db.execute(
                 "UPDATE sqlite_schema SET sql = ? WHERE type = 'table' AND name = ?",
                 (_BARE.sub(r"REFERENCES \1 (id)", sql), name),
             )
-        db.execute(f"PRAGMA schema_version = {version + 1}")
-    finally:
-        db.execute("PRAGMA writable_schema = OFF")

@@ -155,7 +155,7 @@ def _judged(one: SourceAudit, kind: str, now: float) -> Answer:
         "measure": one.measure,
         "kind": kind,
         "found_by": kind_named(kind).checked_by if kind else "",
-        "checked": one.checked if one.how == "checks" else one.looked,
+        "checked": one.checked if one.how == "checks" else one.gaps,
         "quality": one.quality._asdict() if one.quality else None,
         "believed": one.believed._asdict() if one.believed else None,
         "forecasts": one.scored,

@@ -36,15 +36,16 @@ def write_listing(
     write_columns(folder / "snapshots.parquet", _snapshots(history))
 
 
-def _times(history: ListingHistory, looks: Ints) -> list[Any]:
+def _times(history: ListingHistory, snapshots: Ints) -> list[Any]:
     """Return the times of snapshots as dates or moments; None for unknown ones."""
     known = _moments(history)
-    return [known[i] if 0 <= i < len(known) else None for i in looks.tolist()]
+    if history.daily:
+        known = [at.date() for at in known]
+    return [known[i] if 0 <= i < len(known) else None for i in snapshots.tolist()]
 
 
 def _moments(history: ListingHistory) -> list[Any]:
-    found = [EPOCH + timedelta(days=BEGAN + at) for at in history.looks.tolist()]
-    return [at.date() for at in found] if history.daily else found
+    return [EPOCH + timedelta(days=BEGAN + at) for at in history.taken.tolist()]
 
 
 def _attributes(history: ListingHistory) -> dict[str, list[Any]]:
@@ -55,8 +56,8 @@ def _attributes(history: ListingHistory) -> dict[str, list[Any]]:
 
 
 def _lifetimes(history: ListingHistory, keys: Any, count: Ints) -> Columns:  # noqa: ANN401
-    looks = history.looks.size
-    censored = history.last == looks - 1
+    snapshots = history.taken.size
+    censored = history.last == snapshots - 1
     gone = np.where(censored, -1, history.last + 1)
     return {
         "object_id": keys,
@@ -76,23 +77,23 @@ def _lifetimes(history: ListingHistory, keys: Any, count: Ints) -> Columns:  # n
     }
 
 
-def _dated(history: ListingHistory, looks: Ints) -> Any:  # noqa: ANN401  (pyarrow)
+def _dated(history: ListingHistory, snapshots: Ints) -> Any:  # noqa: ANN401  (pyarrow)
     """Return times as a column with a type, even if all are missing."""
     import pyarrow as pa  # noqa: PLC0415  (an extra)
 
     kind = pa.date32() if history.daily else pa.timestamp("us", "UTC")
-    return pa.array(_times(history, looks), kind)
+    return pa.array(_times(history, snapshots), kind)
 
 
-def _bulk(history: ListingHistory, look: Ints) -> Bools:
+def _bulk(history: ListingHistory, snapshot: Ints) -> Bools:
     size = np.maximum(_present(history), 1)
-    together = np.bincount(look, minlength=history.looks.size)
-    return np.asarray((together >= BULK * size)[look] & (look > 0))
+    together = np.bincount(snapshot, minlength=history.taken.size)
+    return np.asarray((together >= BULK * size)[snapshot] & (snapshot > 0))
 
 
 def _present(history: ListingHistory) -> Ints:
-    came = np.bincount(history.first, minlength=history.looks.size + 1)
-    went = np.bincount(history.last + 1, minlength=history.looks.size + 1)
+    came = np.bincount(history.first, minlength=history.taken.size + 1)
+    went = np.bincount(history.last + 1, minlength=history.taken.size + 1)
     return np.cumsum(came - went)[:-1]
 
 
@@ -106,11 +107,11 @@ def _versions(
     """Return one row for each version; the last one ends with its object."""
     objects = np.arange(keys.size)
     item = np.concatenate([objects, history.changed])
-    look = np.concatenate([history.first, history.look])
-    order = np.lexsort((look, item))
-    item, look = item[order], look[order]
+    snapshot = np.concatenate([history.first, history.found_by])
+    order = np.lexsort((snapshot, item))
+    item, snapshot = item[order], snapshot[order]
     begins = np.append(True, np.diff(item) != 0)
-    until = np.append(look[1:] - 1, 0)
+    until = np.append(snapshot[1:] - 1, 0)
     until[np.append(begins[1:], True)] = history.last[item[np.append(begins[1:], True)]]
     value, place = _values(history, item, begins, rng, grows=grows)
     attributes = {
@@ -119,7 +120,7 @@ def _versions(
     return {
         "object_id": keys[item],
         "spell": np.zeros(item.size, dtype=np.int16),
-        "seen_from": _times(history, look),
+        "seen_from": _times(history, snapshot),
         "seen_to": _times(history, until),
         **attributes,
         "place": [name(1000 + p) for p in place.tolist()],
@@ -152,17 +153,17 @@ def _steps(rng: Generator, many: int) -> Floats:
 
 
 def _snapshots(history: ListingHistory) -> Columns:
-    looks = history.looks.size
-    came = np.bincount(history.first, minlength=looks)
-    went = np.bincount(history.last + 1, minlength=looks + 1)[:looks]
-    moments = [EPOCH + timedelta(days=BEGAN + at) for at in history.looks.tolist()]
+    snapshots = history.taken.size
+    came = np.bincount(history.first, minlength=snapshots)
+    went = np.bincount(history.last + 1, minlength=snapshots + 1)[:snapshots]
+    moments = _moments(history)
     return {
         "date": [at.date() for at in moments],
         "taken_at": moments,
-        "valid": np.ones(looks, dtype=np.bool_),
-        "note": [""] * looks,
+        "valid": np.ones(snapshots, dtype=np.bool_),
+        "note": [""] * snapshots,
         "n_objects": _present(history),
         "n_inserted": np.append(0, came[1:]),
         "n_deleted": went,
-        "n_updated": np.bincount(history.look, minlength=looks),
+        "n_updated": np.bincount(history.found_by, minlength=snapshots),
     }

@@ -32,7 +32,7 @@ class ListingHistory:
     """The history of a listing as snapshots saw it; times in days of the story.
 
     Attributes:
-        looks: When snapshots were taken, ascending.
+        taken: When snapshots were taken, ascending.
         owner: The owner of each object.
         title: A few words for each, as numbers.
         place: Its first place.
@@ -40,12 +40,12 @@ class ListingHistory:
         first: The first snapshot that has it.
         last: The last snapshot that has it.
         changed: The object of each change that a snapshot found, in order.
-        look: The snapshot that found it.
+        found_by: The snapshot that found it.
         daily: Whether snapshots have dates only, not times of day.
 
     """
 
-    looks: Floats
+    taken: Floats
     owner: Ints
     title: Ints
     place: Ints
@@ -53,7 +53,7 @@ class ListingHistory:
     first: Ints
     last: Ints
     changed: Ints
-    look: Ints
+    found_by: Ints
     daily: bool
 
 
@@ -61,7 +61,7 @@ def listing(rng: Generator, statistics: Statistics, size: float) -> ListingHisto
     """Return a listing like a recorded one, with ``size`` times its objects."""
     often = statistics["looks_a_day"] > OFTEN
     days = min(statistics["days"], SOME_DAYS if often else LONGEST)
-    looks = _looks(rng, statistics["looks_a_day"], days)
+    taken = _snapshot_times(rng, statistics["looks_a_day"], days)
     groups = max(round(statistics["groups"] * size), 3)
     law = (1.0 + np.arange(groups)) ** -UNEQUAL
     law = law / law.sum()
@@ -79,12 +79,12 @@ def listing(rng: Generator, statistics: Statistics, size: float) -> ListingHisto
         ]
     )
     end = begin + life if often else _cleaned(rng, begin + life, owner)
-    first, last = np.searchsorted(looks, begin), np.searchsorted(looks, end) - 1
+    first, last = np.searchsorted(taken, begin), np.searchsorted(taken, end) - 1
     seen = first <= last
     first, last = first[seen], last[seen]
-    changed, look = _updates(rng, statistics, looks, first, last)
+    changed, found_by = _updates(rng, statistics, taken, first, last)
     return ListingHistory(
-        looks=looks,
+        taken=taken,
         owner=owner[seen],
         title=rng.integers(NOUNS, size=(first.size, 3)),
         place=rng.integers(PLACES, size=first.size),
@@ -92,12 +92,12 @@ def listing(rng: Generator, statistics: Statistics, size: float) -> ListingHisto
         first=first,
         last=last,
         changed=changed,
-        look=look,
+        found_by=found_by,
         daily=not often,
     )
 
 
-def _looks(rng: Generator, a_day: float, days: float) -> Floats:
+def _snapshot_times(rng: Generator, a_day: float, days: float) -> Floats:
     """Return when snapshots are taken: at even times, or on some of the days."""
     if a_day > OFTEN:
         return np.arange(0.0, days, 1.0 / a_day)
@@ -139,7 +139,7 @@ def _arrivals(
     weekday = 7.0 * np.tile(statistics["weekday"], count // 7 + 1)[:count]
     if statistics["looks_a_day"] < 0.5:  # its weekdays are those of the snapshots
         weekday = np.ones(count)
-    # Batches that come on the same day look like one: they are smaller than that.
+    # Batches that come on the same day seem to be one: they are smaller than that.
     batch = max(APART * statistics["batch"], 1.0)
     mean = statistics["arrivals"] * size / batch
     batches = rng.poisson(mean * weekday * np.repeat(weeks, width)[:count])
@@ -159,19 +159,19 @@ def _cleaned(rng: Generator, end: Floats, owner: Ints) -> Floats:
 
 
 def _updates(
-    rng: Generator, statistics: Statistics, looks: Floats, first: Ints, last: Ints
+    rng: Generator, statistics: Statistics, taken: Floats, first: Ints, last: Ints
 ) -> tuple[Ints, Ints]:
     """Return which object changed by which snapshot, each pair once, in order."""
-    gap = float(np.mean(np.diff(looks)))
+    gap = float(np.mean(np.diff(taken)))
     seen = min(statistics["updates"] * gap, 0.95)
     mean = EAGER * ((1.0 - seen) ** (-1.0 / EAGER) - 1.0)  # changes within a gap
     length = last - first
     pace = mean * rng.gamma(EAGER, 1.0 / EAGER, first.size)
     count = rng.poisson(pace * length)
     item = np.repeat(np.arange(first.size), count)
-    look = first[item] + 1 + np.floor(rng.random(item.size) * length[item])
-    code = np.unique(item * np.int64(looks.size + 1) + look.astype(np.int64))
-    changed, at = np.divmod(code, looks.size + 1)
+    found_by = first[item] + 1 + np.floor(rng.random(item.size) * length[item])
+    code = np.unique(item * np.int64(taken.size + 1) + found_by.astype(np.int64))
+    changed, at = np.divmod(code, taken.size + 1)
     return changed, at
 
 

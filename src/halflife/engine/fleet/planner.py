@@ -154,8 +154,9 @@ class FleetPlanner(threading.Thread):
 
     async def _term(self) -> str:
         """Stand for election and decide until the end; return the error text."""
+        terms = self._terms
         try:
-            queue = _open_queue(self._terms)
+            queue = WorkQueue.open(str(terms.config.store_place), terms.lease)
         except HalflifeError as error:
             return str(error)
         try:
@@ -196,10 +197,6 @@ class FleetPlanner(threading.Thread):
             if handout.hosts is not None:
                 handout.hosts.release_all()
             queue.step_down()
-
-
-def _open_queue(terms: PlannerTerms) -> WorkQueue:
-    return WorkQueue.open(str(terms.config.store_place), terms.lease)
 
 
 async def _until_first(*work: Coroutine[Any, Any, None]) -> None:

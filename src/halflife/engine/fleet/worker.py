@@ -308,23 +308,23 @@ class FleetWorker:
         client, notes = self._leased.client(sources, batch.slots), self._leased.notes
         held = self._store.held([page.key for page in pages])
         requests = [
-            Fetch(page.key, None if page.whole else look)
-            for page, look in zip(pages, held, strict=True)
+            Fetch(page.key, None if page.whole else last)
+            for page, last in zip(pages, held, strict=True)
         ]
         results = client.perform(requests, bootstrap.clock(), batch.purse)
         async with aclosing(results) as batches:
-            async for looks in batches:
-                await self._add(batch, looks, notes)
+            async for observations in batches:
+                await self._add(batch, observations, notes)
                 if batch.lost:
                     return
         await self._hand_in(batch, notes, rest=not batch.purse.is_stopped)
 
     async def _add(
-        self, batch: _Batch, looks: Observations, notes: AnswerNotes
+        self, batch: _Batch, observations: Observations, notes: AnswerNotes
     ) -> None:
         """Add observations to a batch, without those that our own network prevented."""
-        seen = [look for look in looks if not is_lost(look.note)]
-        batch.lost = len(seen) < len(looks)
+        seen = [o for o in observations if not is_lost(o.note)]
+        batch.lost = len(seen) < len(observations)
         if batch.lost:
             self._go_quiet()
         batch.seen += seen
@@ -338,7 +338,7 @@ class FleetWorker:
 
         With the ``rest``, pages that were observed by redirects are acknowledged, too.
         """
-        keys = batch.left if rest else [look.key for look in batch.seen]
+        keys = batch.left if rest else [o.key for o in batch.seen]
         names = [key for key in dict.fromkeys(keys) if key in batch.left]
         batch.handed_in = monotonic()
         if not names:

@@ -15,6 +15,7 @@ from halflife.core.errors import BudgetSpent
 from halflife.core.lifetimes import Collection
 from halflife.core.object_store import Attributes, Listing, group_text
 from halflife.core.store import NoteBook
+from halflife.engine.wallet import CountedPurse
 from halflife.kinds.listing import incremental
 from halflife.kinds.listing.client import ListingSettings, fetch_listing
 from halflife.kinds.listing.settings import ListingConfig
@@ -98,22 +99,6 @@ def _cost(group: GroupDue, fetches: GroupFetches, per_object: float) -> int:
     return sum(fetches.cost.get(value, estimate) for value in group.values)
 
 
-@dataclass(slots=True)
-class _CountedPurse:
-    """A purse that counts the payments."""
-
-    purse: Purse
-    paid: int = 0
-
-    @property
-    def left(self) -> int:
-        return self.purse.left
-
-    def pay(self, requests: int = 1) -> None:
-        self.purse.pay(requests)
-        self.paid += requests
-
-
 async def fetch_groups(
     gate: Gate,
     how: ListingSettings,
@@ -129,7 +114,7 @@ async def fetch_groups(
     found, costs = Listing(gate.clock(), {}, complete=False), dict[str, int]()
     trouble, any_read = "", False
     for value in values:
-        payer = _CountedPurse(purse)
+        payer = CountedPurse(purse)
         try:
             listing, trouble = await fetch_listing(
                 gate, _only(how, source, value), payer

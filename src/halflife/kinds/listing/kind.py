@@ -49,8 +49,7 @@ from halflife.market.target_status import (
     TargetMemory,
     TargetStatus,
 )
-from halflife.models.recall_curve import Knots, recall
-from halflife.models.rhythm import FLAT, Rhythm
+from halflife.models.recall_curve import recall
 from halflife.readers.containment import contained
 from halflife.stores import Store
 from halflife.stores.forecasts import IssuedForecast
@@ -101,22 +100,22 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
     def quality(
         self, state: ListingState, sure: float, ahead: Floats, *, looks: bool
     ) -> Forecast | None:
-        """Return the recall of the copy without further fetches."""
+        """Return the recall of the copy without further fetches.
+
+        Days since the last fetch are effective days of the source's rhythm. They count
+        from when newer records were read, if that was after the last full fetch.
+        """
         del looks  # it is read whole, or not at all
         collection = state.history
         if collection is None:
             return None
         two_sided = max(2.0 * sure - 1.0, 0.01)
         rhythm, knots = state.habit.rhythm, state.knots(collection, two_sided)
-        return listing_quality(
-            collection,
-            state.now,
-            ahead,
-            two_sided,
-            rhythm=rhythm,
-            known=knots,
-            since=state.last,
-        )
+        at = max(state.now, state.last) + ahead
+        last = np.array(state.last)
+        ages = at - last if rhythm.flat else rhythm.between(last, at)
+        band = recall(collection, ages, two_sided, knots)
+        return Forecast("recall", state.now + ahead, *band, two_sided)
 
     def worth(self, state: ListingState, confidence: float) -> Known:
         """Return the value of requests in the long run."""
@@ -405,29 +404,6 @@ class ListingReader:
         assert isinstance(result, runner.ListingOutcome)
         if result.run and not (result.newer or result.groups):
             audit_set(self._desk.store, self._source.name, result.run)
-
-
-def listing_quality(  # noqa: PLR0913  (what is forecast, and from what)
-    collection: Collection,
-    now: float,
-    ahead: Floats,
-    confidence: float = 0.95,
-    *,
-    rhythm: Rhythm = FLAT,
-    known: Knots | None = None,
-    since: float | None = None,
-) -> Forecast:
-    """Return the recall of a listing's copy from now on without further fetches.
-
-    Days since the last fetch are effective days of the source's rhythm. They count from
-    ``since`` if newer records were read after that fetch; ``known`` are cached
-    forecasts made since then.
-    """
-    last = float(collection.looks[-1]) if since is None else since
-    at = max(now, last) + ahead
-    ages = at - last if rhythm.flat else rhythm.between(np.array(last), at)
-    band = recall(collection, ages, confidence, known)
-    return Forecast("recall", now + ahead, *band, confidence)
 
 
 KIND = ListingKind()

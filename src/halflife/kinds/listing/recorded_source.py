@@ -101,11 +101,11 @@ class RecordedListing:
 
     def present(self, now: float) -> dict[str, Attributes]:
         """Return the objects by key that the last fetch until then showed."""
-        look = self.relation.last_observation(now)
-        if look not in self._cache:
+        at = self.relation.last_observation(now)
+        if at not in self._cache:
             self._cache.clear()  # time moves on: earlier fetches are not needed again
-            self._cache[look] = self.relation.at(look)
-        return self._cache[look]
+            self._cache[at] = self.relation.at(at)
+        return self._cache[at]
 
     def answer(self, request: RecordedRequest, now: float) -> RecordedAnswer:
         """Return a page of the listing at a time."""

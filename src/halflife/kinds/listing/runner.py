@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from halflife.config import Config, SourceConfig
 from halflife.config.answers import RecordsConfig
@@ -56,6 +56,8 @@ class ListingOutcome:
 
     """
 
+    section: ClassVar[str] = "listings"  # the key in a program's answer
+
     source: str
     run: int
     requests: int = 0
@@ -65,11 +67,6 @@ class ListingOutcome:
     held: str = ""
     newer: bool = False
     groups: tuple[str, ...] = ()
-
-    @property
-    def section(self) -> str:
-        """The key of such results in a program's answer."""
-        return "listings"
 
     @property
     def partly(self) -> bool:

@@ -152,9 +152,9 @@ class ListingState:
 
     def _due(self, history: Collection) -> float:
         """Return when it is due by the complete fetches; cached until the next."""
-        looks, dues = history.looks, self.memo.dues
-        last = float(looks[-1]) if looks.size else -inf
-        mark = int(looks.size), last, name_of(self.source), self.terms
+        reads, dues = history.looks, self.memo.dues
+        last = float(reads[-1]) if reads.size else -inf
+        mark = int(reads.size), last, name_of(self.source), self.terms
         if self.source.name not in dues or dues[self.source.name][0] != mark:
             name = name_of(self.source)
             with blaming(name):
@@ -200,8 +200,8 @@ class ListingState:
 
     def knots(self, history: Collection, confidence: float) -> Knots:
         """Return the cache of forecasts since the last fetch; drop older ones."""
-        looks, casts = history.looks, self.memo.casts
-        mark = history.name, int(looks.size), float(looks[-1]), confidence
+        reads, casts = history.looks, self.memo.casts
+        mark = history.name, int(reads.size), float(reads[-1]), confidence
         for old in [m for m in casts if m[0] == mark[0] and m[1:3] != mark[1:3]]:
             del casts[old]
         return casts.setdefault(mark, {})

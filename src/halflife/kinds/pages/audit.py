@@ -200,9 +200,9 @@ async def _fetch(
     drawn = {view.keys[row] for row in rows.tolist()}
     fresh: dict[str, bool] = {}
 
-    def compare(looks: Observations) -> None:
-        keeper.note_checks(looks)
-        for key, seen in zip(looks.keys, looks.seen.tolist(), strict=True):
+    def compare(batch: Observations) -> None:
+        keeper.note_checks(batch)
+        for key, seen in zip(batch.keys, batch.seen.tolist(), strict=True):
             row = evidence.row(key)
             if seen <= Seen.ABSENT and key in drawn and row is not None:
                 fresh[key] = not evidence.changed[row]
@@ -217,7 +217,7 @@ async def _fetch(
             purse,
             np.random.default_rng(0),
             clock=keeper.clock,
-            on_looks=compare,
+            on_batch=compare,
         )
     finally:
         purse.close()
@@ -302,19 +302,19 @@ def _settle_pages(
         ]
         if pairs:
             weight, right = np.array(pairs, dtype=np.float64).T
-            looks = effective_size(weight, sample.many)
+            batch = effective_size(weight, sample.many)
             outcomes.append(
-                outcome(cast, now, float(weight @ right / weight.sum()), looks, rng)
+                outcome(cast, now, float(weight @ right / weight.sum()), batch, rng)
             )
     log.settle(outcomes)
     log.drop(missed)
 
 
 def outcome(
-    cast: IssuedForecast, now: float, found: float, looks: float, rng: Generator
+    cast: IssuedForecast, now: float, found: float, batch: float, rng: Generator
 ) -> IssuedForecast:
     """Return a forecast with its outcome ``found``, from so many observations."""
-    sample = None if np.isinf(looks) else looks
+    sample = None if np.isinf(batch) else batch
     return replace(cast, told=now, found=found, looks=sample, draw=float(rng.random()))
 
 

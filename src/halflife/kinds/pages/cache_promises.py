@@ -77,51 +77,45 @@ class PromiseMemory:
         """Return how well the host of a page kept its promises."""
         return self._trust.get((host_of(key), kind), PromiseRecord())
 
-    def learn(
-        self, held: Observation | None, look: Observation, answer: Answer
-    ) -> None:
+    def learn(self, held: Observation | None, new: Observation, answer: Answer) -> None:
         """Record a page's new promise, and whether it kept its last one."""
-        before, self._seen_at = self._promises.get(look.key), look.at
-        if before is not None and held is not None and look.seen is Seen.PRESENT:
-            self._prove(before, held, look)
-        lifetime = self._lifetime(before, look, answer)
-        if (
-            lifetime is None
-            or lifetime.days < SHORTEST
-            or look.seen is not Seen.PRESENT
-        ):
+        before, self._seen_at = self._promises.get(new.key), new.at
+        if before is not None and held is not None and new.seen is Seen.PRESENT:
+            self._prove(before, held, new)
+        lifetime = self._lifetime(before, new, answer)
+        if lifetime is None or lifetime.days < SHORTEST or new.seen is not Seen.PRESENT:
             after = None
         else:
-            after = Promise(look.at, look.at + lifetime.days, lifetime.kind)
+            after = Promise(new.at, new.at + lifetime.days, lifetime.kind)
         if after is None and before is None:
             return
         if after is None:
-            del self._promises[look.key]
+            del self._promises[new.key]
         elif before is not None or len(self._promises) < MOST:
-            self._promises[look.key] = after
-        self._checks.pop(look.key, None)
-        self._changed.add(_part(look.key))
+            self._promises[new.key] = after
+        self._checks.pop(new.key, None)
+        self._changed.add(_part(new.key))
         self.version += 1
 
-    def _prove(self, before: Promise, held: Observation, look: Observation) -> None:
-        days, place = look.at - before.since, (host_of(look.key), before.kind)
+    def _prove(self, before: Promise, held: Observation, new: Observation) -> None:
+        days, place = new.at - before.since, (host_of(new.key), before.kind)
         if days <= 0:
             return
         self._trust[place] = self._trust.get(place, PromiseRecord()).after(
-            look.at,
+            new.at,
             days,
-            changed=look.digest != held.digest,
-            within=look.at <= before.until,
+            changed=new.digest != held.digest,
+            within=new.at <= before.until,
         )
         self._proved = True
 
     def _lifetime(
-        self, before: Promise | None, look: Observation, answer: Answer
+        self, before: Promise | None, new: Observation, answer: Answer
     ) -> Lifetime | None:
         """Return the promise of an answer; an unmodified feed repeats its last one."""
         if before is not None and before.kind == TTL and answer.status == 304:
             return Lifetime(before.until - before.since, TTL)
-        return freshness_lifetime(answer.headers, answer.body, look.at)
+        return freshness_lifetime(answer.headers, answer.body, new.at)
 
     def trusted(self, now: float) -> dict[str, float]:
         """Return until when pages need not be fetched, by their keys."""
@@ -236,7 +230,7 @@ class PromiseBelief:
     ) -> View:
         if not self.is_on:
             return view
-        self._look_up(evidence, view.now)
+        self._update(evidence, view.now)
         early = self._until[rows] > view.now
         if not early.any():
             return view
@@ -245,7 +239,7 @@ class PromiseBelief:
             early &= ~(view.survival.alive(view.exposure) < level)
         return replace(view, ready=view.ready & ~early)
 
-    def _look_up(self, evidence: Evidence, now: float) -> None:
+    def _update(self, evidence: Evidence, now: float) -> None:
         versions = tuple(memory.version for memory in self.memories.values())
         hour = floor(now * 24.0)  # trust fades slowly
         cache_key = id(evidence), len(evidence), hour, versions

@@ -232,10 +232,10 @@ class _FetchJobs:
             self._led.add(key)
             return True
 
-        looks = await self._fetch(visit, replace(visit.site.access, within=within))
-        self._led -= reached - {look.key for look in looks}  # not shown after all
-        self._seen.update((k.key, k.at) for k in looks if k.seen is Seen.PRESENT)
-        return looks
+        observed = await self._fetch(visit, replace(visit.site.access, within=within))
+        self._led -= reached - {o.key for o in observed}  # not shown after all
+        self._seen.update((k.key, k.at) for k in observed if k.seen is Seen.PRESENT)
+        return observed
 
     async def _fetch(self, visit: _Visit, access: Access) -> list[Observation]:
         """Return the observations of one page; any error makes it a failed one."""
@@ -244,11 +244,11 @@ class _FetchJobs:
             with contained(visit.fetch.key):
                 sent, answer = await self._answer(visit, access)
                 _check_unchanged(visit.url, answer, conditional=bool(sent.headers))
-                looks = await _seen(visit, answer, self._gate.clock())
-                if memory is not None and await self._learns(visit, answer, looks):
-                    looks = await _seen(visit, answer, self._gate.clock())
-                _learn(visit, sent, answer, looks)
-                return looks
+                observed = await _seen(visit, answer, self._gate.clock())
+                if memory is not None and await self._learns(visit, answer, observed):
+                    observed = await _seen(visit, answer, self._gate.clock())
+                _learn(visit, sent, answer, observed)
+                return observed
         except SourceError as error:
             return [_failed(visit.fetch.key, self._gate.clock(), str(error))]
 
@@ -287,11 +287,11 @@ class _FetchJobs:
         return site.validators.conditions(fetch, self._now)
 
     async def _learns(
-        self, visit: _Visit, answer: Answer, looks: Sequence[Observation]
+        self, visit: _Visit, answer: Answer, observed: Sequence[Observation]
     ) -> bool:
         """Return whether a second fetch showed noise, so the page is read again."""
         site = visit.site
-        if site.memory is None or not (site.memory.share and looks):
+        if site.memory is None or not (site.memory.share and observed):
             return False
         if not is_direct(visit.url, answer):
             return False
@@ -300,26 +300,26 @@ class _FetchJobs:
             return await self._get(visit, site.access)
 
         probe = NoiseProbe(again, self._gate.clock, site.memory, site.moment)
-        return await probe.learn(visit.url, answer, looks[0], visit.fetch.held)
+        return await probe.learn(visit.url, answer, observed[0], visit.fetch.held)
 
 
 def _learn(
-    visit: _Visit, sent: Conditions, answer: Answer, looks: Sequence[Observation]
+    visit: _Visit, sent: Conditions, answer: Answer, observed: Sequence[Observation]
 ) -> None:
     """Learn from an answer its promises, hub and validators."""
     site, held = visit.site, visit.fetch.held
-    if not looks or not is_direct(visit.url, answer):
+    if not observed or not is_direct(visit.url, answer):
         return
     if held is not None and held.seen is not Seen.PRESENT:
         held = None
     if site.promises and answer.status in {200, 304}:
-        site.promises.learn(held, looks[0], answer)
+        site.promises.learn(held, observed[0], answer)
     if answer.status != 200:
         return
     if site.hubs:
         site.hubs.learn(visit.fetch.key, answer)
     if site.validators and held is not None:
-        site.validators.learn(sent, held, looks[0], looks[0].at)
+        site.validators.learn(sent, held, observed[0], observed[0].at)
 
 
 def _check_unchanged(url: URL, answer: Answer, *, conditional: bool) -> None:
@@ -342,7 +342,7 @@ async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
     if answer.status == 304 and held is not None and held.seen is Seen.PRESENT:
         return [_same(visit, held, answer, at)]
     if visit.site.follow and 300 <= answer.status < 400:
-        return _looks(visit, answer, at, fingerprint(answer.url.encode()))
+        return _shown(visit, answer, at, fingerprint(answer.url.encode()))
     if answer.status not in {200, 203}:
         return [_failed(key, at, f"{visit.url.raw_host}: it answered {answer.status}")]
     raw, memory = fingerprint(answer.body), visit.site.memory
@@ -351,13 +351,13 @@ async def _seen(visit: _Visit, answer: Answer, at: float) -> list[Observation]:
         return [_same(visit, held, answer, at)]
     landed = _landed(visit, answer)
     lens = _lens(visit, landed)
-    looks = await _new(visit, answer, at, raw, lens)
-    if memory is not None and looks:
-        memory.keep(landed, lens, looks[-1 if landed != key else 0].digest)
+    observed = await _new(visit, answer, at, raw, lens)
+    if memory is not None and observed:
+        memory.keep(landed, lens, observed[-1 if landed != key else 0].digest)
         if visit.site.text != "raw" and (held is None or memory.is_empty(landed)):
             empty = needs_script(answer.content_type, answer.body)
             memory.note_script(landed, needed=empty)
-    return looks
+    return observed
 
 
 def _landed(visit: _Visit, answer: Answer) -> str:
@@ -392,19 +392,19 @@ async def _new(
     """Return the observations of a new body; slow parsing runs in a thread."""
     key = visit.fetch.key
     if may_be_map(answer.body):
-        kind, looks = await read_in_thread(key, _read, visit, answer, at, raw, lens)
+        kind, observed = await read_in_thread(key, _read, visit, answer, at, raw, lens)
         limits = visit.site.limits
         if not kind or limits is None:
-            return looks
-        return [looks[0], *limits.admit(key, kind, looks[1:])]
+            return observed
+        return [observed[0], *limits.admit(key, kind, observed[1:])]
     slow = visit.site.text == "main" or bool(visit.site.rules or lens.masks)
     slow = slow or answer.body[:5] == b"%PDF-"
     if slow or len(answer.body) > _LARGE:
-        return await read_in_thread(key, _looks, visit, answer, at, raw, lens)
-    return _looks(visit, answer, at, raw, lens)
+        return await read_in_thread(key, _shown, visit, answer, at, raw, lens)
+    return _shown(visit, answer, at, raw, lens)
 
 
-def _looks(
+def _shown(
     visit: _Visit, answer: Answer, at: float, raw: str, lens: Lens | None = None
 ) -> list[Observation]:
     """Return the observation of a page, with its links in a crawl."""
@@ -469,7 +469,7 @@ def _read(
     """
     pages = read_map(answer.body, answer.url, hosts=(host_of(visit.fetch.key),))
     if pages is None:
-        return "", _looks(visit, answer, at, raw, lens)
+        return "", _shown(visit, answer, at, raw, lens)
     page = _page(visit, answer, at, raw, listed=pages.text())
     if pages.trouble:
         page = replace(page, note=f"not all of this map can be read: {pages.trouble}")

@@ -80,8 +80,8 @@ def unread(store: Store, sources: Iterable[SourceConfig]) -> set[str]:
         read = dict(zip(links.keys, links.under, strict=True))
         for key in map(canonical, source.addresses):
             row = evidence.row(key)
-            looked = row is not None and evidence.looks[row] > 0
-            if looked and not read.get(key):
+            fetched = row is not None and evidence.looks[row] > 0
+            if fetched and not read.get(key):
                 keys.add(key)
     return keys
 
@@ -254,7 +254,7 @@ async def turns(
     keeper: "Keeper",
     requests: int,
     most: int | None = None,
-    on_looks: Callable[[Observations], None] = lambda _: None,
+    on_batch: Callable[[Observations], None] = lambda _: None,
     *,
     found: int = 0,
     since: float | None = None,
@@ -266,7 +266,7 @@ async def turns(
     became known just before; pages fetched from ``since`` on are done.
     """
     began = keeper.since if since is None else since
-    outcome = await keeper.turn(requests, on_looks, since=began)
+    outcome = await keeper.turn(requests, on_batch, since=began)
     outcome.found += found
     last = outcome
     while (last.found or _was_all_redirects(last)) and not keeper.eased:
@@ -276,7 +276,7 @@ async def turns(
         left = room if most is None else min(room, most - outcome.requests)
         if left <= 0:
             break
-        last = await keeper.turn(left, on_looks, since=began)
+        last = await keeper.turn(left, on_batch, since=began)
         outcome.add(last)
     return outcome
 

@@ -153,8 +153,8 @@ def _probe(
     with bootstrap.writing(Config.load(path)) as store:
         run = store.begin(bootstrap.names(chosen), bootstrap.clock(), lease=LEASE)
         try:
-            looks = asyncio.run(_fetch(config, store, run, request, trial))
-            results = [_judge(url, request, looks) for url in request.urls]
+            observed = asyncio.run(_fetch(config, store, run, request, trial))
+            results = [_judge(url, request, observed) for url in request.urls]
             if trial is not None and not trial.is_page:
                 return results
             good = {row.url for row in results if not row.trouble}
@@ -164,7 +164,7 @@ def _probe(
                 request.site is None
             ):  # the start of a site is fetched again to read its links
                 owned = [url for url in good if store.source_of(url) in run.sources]
-                seen = [o for url in owned for o in looks.get(url, [])]
+                seen = [o for url in owned for o in observed.get(url, [])]
                 store.append(run, Observations.of(seen))
         finally:
             store.finish(run, bootstrap.clock())
@@ -184,7 +184,7 @@ async def _fetch(
     if not room:
         raise spent(config.budget)
     purse = WindowPurse(wallet, run, room, clock=bootstrap.clock)
-    looks: dict[str, list[Observation]] = {}
+    observed: dict[str, list[Observation]] = {}
     key = ""
     way_out = network.gate if trial is None else trial.way_out
     async with way_out(config, store, bootstrap.clock) as gate:
@@ -193,23 +193,23 @@ async def _fetch(
         )
         fetches = [Fetch(url) for url in request.urls]
         async for batch in pages.perform(fetches, bootstrap.clock(), purse):
-            for look in batch:
-                key = key if look.seen is Seen.HINT else look.key
-                looks.setdefault(key, []).append(look)
+            for one in batch:
+                key = key if one.seen is Seen.HINT else one.key
+                observed.setdefault(key, []).append(one)
         if trial is not None:
             await trial.examine(gate, purse)
     purse.close()
-    return looks
+    return observed
 
 
 def _judge(
-    url: str, request: AddRequest, looks: dict[str, list[Observation]]
+    url: str, request: AddRequest, observed: dict[str, list[Observation]]
 ) -> AddResult:
     """Return the result of adding a URL, given its observations."""
     row = AddResult(url, request.home(url))
-    if url not in looks:
+    if url not in observed:
         return replace(row, trouble=f"{url}: the budget does not reach that far")
-    page, *hints = looks[url]
+    page, *hints = observed[url]
     if page.seen is Seen.FAILED:
         return replace(row, trouble=f"{url}: {page.note}")
     if page.seen is Seen.ABSENT:

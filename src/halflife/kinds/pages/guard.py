@@ -1,4 +1,4 @@
-"""The page guard: answers that look like an outage are held back.
+"""The page guard: answers that seem to come from an outage are held back.
 
 ``GuardedPages`` stands between a source of pages and the log. A doubtful answer is
 logged as a failed observation: it is neither a change nor an absence, the copy stays,
@@ -65,11 +65,6 @@ class PageSource(Protocol):
         ...
 
 
-def guarded(inner: PageSource, store: Store, run: Run, clock: Clock) -> "GuardedPages":
-    """Return a source of pages whose doubtful answers are held back."""
-    return GuardedPages(inner, store, run, clock)
-
-
 @dataclass(slots=True)
 class _Before:
     """A replaced text: its digest, and the pages that had it."""
@@ -79,7 +74,7 @@ class _Before:
 
 
 class GuardedPages:
-    """Passes on the credible observations of a source of pages."""
+    """A source of pages whose doubtful answers are held back."""
 
     def __init__(self, inner: PageSource, store: Store, run: Run, clock: Clock) -> None:
         self._inner, self._store, self._run, self._clock = inner, store, run, clock
@@ -101,8 +96,8 @@ class GuardedPages:
         """Fetch pages; yield credible observations, and failures for doubtful ones."""
         self._load()
         async with aclosing(self._inner.perform(requests, now, purse)) as batches:
-            async for looks in batches:
-                yield self._sifted(looks)
+            async for batch in batches:
+                yield self._sifted(batch)
                 if self._unsure >= MOST_UNSURE:
                     believed = self._settled(ends=False)
                     if believed:
@@ -125,33 +120,33 @@ class GuardedPages:
             name: accepted(self._store, name) for name in self._run.sources
         }
 
-    def _sifted(self, looks: Observations) -> Observations:
+    def _sifted(self, batch: Observations) -> Observations:
         """Return observations with failures in place of doubtful ones."""
         evidence = self._store.evidence(self._run.sources)
-        sifted, failed = list(looks), {}
+        sifted, failed = list(batch), {}
         aside: list[HeldFetch] = []
-        for i, look in enumerate(sifted):
-            if not _is_changed(evidence, look):
-                if self._is_held_still(look):
-                    failed[i] = self._rows[look.key].why
-            elif answer := self._doubted(look):
+        for i, new in enumerate(sifted):
+            if not _is_changed(evidence, new):
+                if self._is_held_still(new):
+                    failed[i] = self._rows[new.key].why
+            elif answer := self._doubted(new):
                 aside.append(answer)
                 failed[i] = answer.why
         if not failed:
-            return looks
+            return batch
         if aside:
             self._put_all_aside(aside)
         for i, why in failed.items():
-            look = sifted[i]
-            sifted[i] = Observation(look.key, look.at, Seen.FAILED, note=NOTE + why)
+            new = sifted[i]
+            sifted[i] = Observation(new.key, new.at, Seen.FAILED, note=NOTE + why)
         return Observations.of(sifted)
 
-    def _is_held_still(self, look: Observation) -> bool:
+    def _is_held_still(self, new: Observation) -> bool:
         """Return whether a page with a restored copy still shows the held answer."""
-        row = self._rows.get(look.key)
-        if row is None or row.state == WAITS or look.seen is not Seen.PRESENT:
+        row = self._rows.get(new.key)
+        if row is None or row.state == WAITS or new.seen is not Seen.PRESENT:
             return False
-        return row.digest == look.digest
+        return row.digest == new.digest
 
     def _put_all_aside(self, answers: Iterable[HeldFetch]) -> None:
         with self._store.together():
@@ -168,39 +163,39 @@ class GuardedPages:
         if row.state != WAITS:
             self._state[place] = row.state
 
-    def _doubted(self, look: Observation) -> HeldFetch | None:
+    def _doubted(self, new: Observation) -> HeldFetch | None:
         """Return a doubtful answer with the reason; None if it is credible."""
         from halflife.readers.page_sketch import (  # noqa: PLC0415  (slow)
             sketch,
             sketch_of,
         )
 
-        source = self._store.source_of(look.key) or ""
-        (held,) = self._store.held([look.key])
+        source = self._store.source_of(new.key) or ""
+        (held,) = self._store.held([new.key])
         if held is None and not self._state:
             return None  # the first answer of a page on a site without trouble
-        after = sketch_of(look)
+        after = sketch_of(new)
         if after.shape in self._accepted.get(source, ()):
             return None
-        content = self._store.content(look.key)
+        content = self._store.content(new.key)
         before = Sketch(held.digest if held is not None else "")
         if content is not None:
-            before = sketch(look.key, content)
+            before = sketch(new.key, content)
         place = source, after.shape
         became = self._became.setdefault(place, {})
         if before.shape and held is not None:
-            became.setdefault(before.shape, _Before(held.digest)).keys.add(look.key)
+            became.setdefault(before.shape, _Before(held.digest)).keys.add(new.key)
         concern = self._against(place, before, after)
         if concern is None or (
-            concern.verdict is AnswerVerdict.WAIT and MOVED in look.note
+            concern.verdict is AnswerVerdict.WAIT and MOVED in new.note
         ):
             return None
-        if concern.why == UNSURE and self._is_lively(look.key, place):
+        if concern.why == UNSURE and self._is_lively(new.key, place):
             return None
         state = HELD if concern.verdict is AnswerVerdict.HOLD else WAITS
         # A person may have decided already that such an answer is broken.
         state = KEPT if self._state.get(place) == KEPT else state
-        return HeldFetch(look, state, concern.why, before.shape, after.shape)
+        return HeldFetch(new, state, concern.why, before.shape, after.shape)
 
     def _is_lively(self, key: str, place: tuple[str, str]) -> bool:
         """Return whether a page changes its text often, or shares it with many."""
@@ -252,16 +247,16 @@ class GuardedPages:
 
     def _put_aside(self, answer: HeldFetch) -> None:
         held = self._held
-        room = answer.look.key in self._rows or len(self._rows) < held_pages.MOST
+        room = answer.observation.key in self._rows or len(self._rows) < held_pages.MOST
         held.save(self._run.id, answer, room=room)
-        row = held.row(answer.look.key)
+        row = held.row(answer.observation.key)
         if row is None:
             return
         first = answer.state == HELD and (row.source, row.shape) not in self._state
         self._note(row)
         self._unsure += row.why == UNSURE
-        if row.state == WAITS and answer.look.links is not None:
-            self._links[row.key] = answer.look.links
+        if row.state == WAITS and answer.observation.links is not None:
+            self._links[row.key] = answer.observation.links
         if first:
             self._hold_alike(row)
 
@@ -292,17 +287,17 @@ class GuardedPages:
                 credible += self._settle_site(rows, ends=ends)
             if ends:
                 self._replaced.forget_proven()
-            looks = [self._look(row) for row in credible]
+            batch = [self._postponed(row) for row in credible]
         for row in credible:
             self._rows.pop(row.key, None)
         self._unsure = 0
         self._links = {k: v for k, v in self._links.items() if k in self._rows}
-        return [look for look in looks if look is not None]
+        return [new for new in batch if new is not None]
 
-    def _look(self, row: HeldPage) -> Observation | None:
-        look = self._held.observation(row)
+    def _postponed(self, row: HeldPage) -> Observation | None:
+        new = self._held.observation(row)
         links = self._links.get(row.key)
-        return look if look is None or links is None else replace(look, links=links)
+        return new if new is None or links is None else replace(new, links=links)
 
     def _settle_site(self, rows: Sequence[HeldPage], *, ends: bool) -> list[HeldPage]:
         """Return the rows of a site that are credible now; hold back the others."""
@@ -378,12 +373,12 @@ def _pairs(before: Iterable[str], shape: str) -> list[tuple[str, str]]:
     return [(was, shape) for was in before]
 
 
-def _is_changed(evidence: Evidence, look: Observation) -> bool:
+def _is_changed(evidence: Evidence, new: Observation) -> bool:
     """Return whether an observation shows another text than the copy."""
-    if look.seen is not Seen.PRESENT:
+    if new.seen is not Seen.PRESENT:
         return False
-    row = evidence.row(look.key)
-    return row is None or str(evidence.digest[row]) != look.digest
+    row = evidence.row(new.key)
+    return row is None or str(evidence.digest[row]) != new.digest
 
 
 def _by_site(rows: Iterable[HeldPage]) -> Iterator[list[HeldPage]]:
@@ -461,10 +456,8 @@ def accept(store: Store, source: HeldSource, clock: Clock) -> int:
         ACCEPTED_TEXTS.save(store, tuple(shapes)[:MOST_ACCEPTED], source.source)
         for first in range(0, len(rows), CHUNK):
             chunk = rows[first : first + CHUNK]
-            looks = [store.held_answers.observation(row) for row in chunk]
-            store.append(
-                run, Observations.of(look for look in looks if look is not None)
-            )
+            batch = [store.held_answers.observation(row) for row in chunk]
+            store.append(run, Observations.of(new for new in batch if new is not None))
     finally:
         store.finish(run, clock())
     return len(rows)

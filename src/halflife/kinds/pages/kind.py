@@ -370,13 +370,13 @@ def fresh(
     share = view.weight / max(float(view.weight.sum()), 1e-12)
     still, each = (view.rate == 0).astype(np.float64), np.empty(often.shape)
     for i, frequency in enumerate(often):
-        looked = frequency > 0
+        fetched = frequency > 0
         every = np.ones(len(view))
-        every[looked] = 1.0 / frequency[looked]
+        every[fetched] = 1.0 / frequency[fetched]
         chance = (
             _fresh_at_random(view, every) if at_random else _fresh_evenly(view, every)
         )
-        each[i] = np.where(looked, chance, still)
+        each[i] = np.where(fetched, chance, still)
     return each @ share, (each * (1.0 - each)) @ share**2
 
 

@@ -25,9 +25,7 @@ class Admission(Protocol):
 class PromiseLearner(Protocol):
     """Records how long pages promise not to change."""
 
-    def learn(
-        self, held: Observation | None, look: Observation, answer: Answer
-    ) -> None:
+    def learn(self, held: Observation | None, o: Observation, answer: Answer) -> None:
         """Record a page's new promise, and whether it kept its last one."""
         ...
 
@@ -37,18 +35,18 @@ class PromiseLearner(Protocol):
 
 
 def by_page(
-    looks: Iterable[Observation],
+    observations: Iterable[Observation],
 ) -> Iterator[tuple[Observation, list[Observation]]]:
     """Return each observation with the hints that follow it."""
     page: Observation | None = None
     hints: list[Observation] = []
-    for look in looks:
-        if look.seen is Seen.HINT:
-            hints.append(look)
+    for o in observations:
+        if o.seen is Seen.HINT:
+            hints.append(o)
             continue
         if page is not None:
             yield page, hints
-        page, hints = look, []
+        page, hints = o, []
     if page is not None:
         yield page, hints
 

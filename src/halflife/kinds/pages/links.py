@@ -197,7 +197,7 @@ def spelled(url: str) -> str:
 
 
 def is_endless(url: str) -> bool:
-    """Return whether an address looks like one of an endless series.
+    """Return whether an address seems to be one of an endless series.
 
     That is so if a folder is repeated three times in a row or a sequence of folders
     twice, or if there are more than ``DEEPEST`` folders. A relative link on a server

@@ -209,11 +209,11 @@ def worths(
         least, still = top[code] / first[at], (rate == 0).astype(np.float64)
         for k, price in enumerate(prices.tolist()):
             y = price * least
-            looked = (y < limit) & (rate > 0)
+            fetched = (y < limit) & (rate > 0)
             x = np.interp(np.minimum(y, limit), gained, _TABLE)
-            every = np.where(looked, x / np.maximum(rate, 1e-12), 1.0)
-            fresh = np.where(looked, survival.lasting(every) / every, still)
-            spent = np.where(looked, cost / every, 0.0)
+            every = np.where(fetched, x / np.maximum(rate, 1e-12), 1.0)
+            fresh = np.where(fetched, survival.lasting(every) / every, still)
+            spent = np.where(fetched, cost / every, 0.0)
             requests[:, k] += np.bincount(code, spent, owned.n)
             mean[:, k] += np.bincount(code, share[at] * fresh, owned.n)
     held = owned.total(view.held.astype(np.float64)) > 0

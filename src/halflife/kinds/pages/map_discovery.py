@@ -157,16 +157,11 @@ def limits(store: Store, source: PagesConfig, evidence: Evidence) -> "MapLimits"
     return MapLimits(
         named([source]),
         lambda key: evidence.row(key) is not None,
-        lambda: item_count(store, source.name),
+        lambda: store.item_count([source.name]),
         most=source.most_pages,
         followed=FOLLOWED_MAPS.load(store, source.name) or (),
         keep=lambda marks: FOLLOWED_MAPS.save(store, tuple(marks), source.name),
     )
-
-
-def item_count(store: Store, source: str) -> int:
-    """Return the number of known items of a source."""
-    return store.item_count([source])
 
 
 def full(store: Store, sources: Iterable[SourceConfig]) -> list[str]:
@@ -175,5 +170,5 @@ def full(store: Store, sources: Iterable[SourceConfig]) -> list[str]:
         f"{source.name}: the limit of {source.most_pages} pages is reached: "
         "set most higher for more"
         for source in PagesConfig.among(sources)
-        if not source.crawls and item_count(store, source.name) >= source.most_pages
+        if not source.crawls and store.item_count([source.name]) >= source.most_pages
     ]

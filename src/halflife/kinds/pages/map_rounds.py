@@ -18,7 +18,7 @@ from halflife.policies.urgent import urgent_first
 SHARE = 0.05  # of a source's requests
 SOONEST = 1.0 / 24.0  # days between two reads of a map
 QUIET = 2.0  # factor of the interval after a fetch without a change
-WHY = "it is a map: one request in 20 looks for new and changed pages"
+WHY = "it is a map: one request in 20 is for maps, which list new and changed pages"
 
 
 @dataclass(slots=True)

@@ -34,20 +34,24 @@ class NoiseProbe:
     moment: float
 
     async def learn(
-        self, url: URL, answer: Answer, look: Observation, held: Observation | None
+        self,
+        url: URL,
+        answer: Answer,
+        observation: Observation,
+        held: Observation | None,
     ) -> bool:
         """Return whether the masks of pages like this one have changed.
 
-        ``look`` is the observation of the ``answer``. A second fetch that fails, or
+        ``observation`` is that of the ``answer``. A second fetch that fails, or
         that the budget does not allow, changes nothing.
         """
-        memory, key = self.memory, look.key
+        memory, key = self.memory, observation.key
         memory.earn()
         has_copy = held is not None and held.seen is Seen.PRESENT
-        changed = has_copy and held is not None and look.digest != held.digest
-        if look.seen is not Seen.PRESENT:
+        changed = has_copy and held is not None and observation.digest != held.digest
+        if observation.seen is not Seen.PRESENT:
             return False
-        if not answer.body or (held is not None and held.raw == look.raw):
+        if not answer.body or (held is not None and held.raw == observation.raw):
             await self._check_masks(key)
             return False
         first = Content(answer.content_type, answer.body)

@@ -57,9 +57,9 @@ def page(request: PageRequest[PagesConfig]) -> PageView:
     is_small = rows.size <= item_groups.MANY
     keys = [view.keys[int(row)] for row in rows] if is_small else []
     failing = panorama.standings[request.source.name].failing
-    looks, changes = view.looks[rows], view.changes[rows]
+    fetches, changes = view.looks[rows], view.changes[rows]
     return PageView(
-        card=_card(rate, looks, changes, failing),
+        card=_card(rate, fetches, changes, failing),
         columns=COLUMNS,
         items=_items(request.reading.store, panorama, rows[shown], stale[shown]),
         number=number,
@@ -106,21 +106,21 @@ def _items(
     ]
 
 
-def _card(rate: Floats, looks: Ints, changes: Ints, failing: int) -> list[str]:
+def _card(rate: Floats, fetches: Ints, changes: Ints, failing: int) -> list[str]:
     """Describe the belief about pages in plain sentences."""
-    if not looks.sum() and failing:
+    if not fetches.sum() and failing:
         pages = count(failing, "page")
         return [f"No fetch has succeeded yet: the last one failed for {pages}."]
-    if not looks.sum():
+    if not fetches.sum():
         return ["No page was fetched yet, so nothing is known about their changes."]
     low, middle, high = np.quantile(rate, [0.1, 0.5, 0.9]).tolist()
     quiet = int(np.count_nonzero(changes == 0))
-    few_looks = int(np.count_nonzero(looks < FEW))
+    rare = int(np.count_nonzero(fetches < FEW))
     sentences = [
         (
             f"A typical page changes about every {span(1.0 / middle)}: "
             f"{count(int(changes.sum()), 'change')} found in "
-            f"{count(int(looks.sum()), 'observation')} of "
+            f"{count(int(fetches.sum()), 'observation')} of "
             f"{count(rate.size, 'page')}."
         ),
     ]
@@ -129,9 +129,9 @@ def _card(rate: Floats, looks: Ints, changes: Ints, failing: int) -> list[str]:
             f"One page in ten changes more often than every {span(1.0 / high)}, one in "
             f"ten less often than every {span(1.0 / low)}."
         )
-    if few_looks:
+    if rare:
         sentences.append(
-            f"Prior: {count(few_looks, 'page')} had fewer than {FEW} observations; "
+            f"Prior: {count(rare, 'page')} had fewer than {FEW} observations; "
             "how often such a page changes is mostly taken from the other pages of its "
             "site."
         )
@@ -172,9 +172,9 @@ def _observed(store: Store, numbers: Ints, now: float) -> list[Timeline]:
     at = np.array([moment for _, moment, _ in observations])
     changed = np.array([change for *_, change in observations])
     days = last_days(float(at.min()), now)
-    looks, changes = daily(at, days), daily(at[changed], days)
+    fetches, changes = daily(at, days), daily(at[changed], days)
     title = "Fetches and changes found"
     if numbers.size > MOST:
         title += f" (of {MOST} pages)"
-    counts = {"fetches without a change": looks - changes, "changes found": changes}
+    counts = {"fetches without a change": fetches - changes, "changes found": changes}
     return [Timeline(title, counts, days)]

@@ -23,6 +23,7 @@ from halflife.readers.page_text import PageReading
 from halflife.readers.text import fingerprint
 from halflife.readers.text_blocks import Block
 from halflife.stores import Store
+from halflife.stores.notes import number_of
 from halflife.stores.notes.page_noise import NOISE, NoiseNote, TemplateNoise
 from halflife.stores.notes.page_versions import (
     READING,
@@ -134,7 +135,7 @@ class ReadingMemory:
         lens = Lens(self.reading, name, masks)
         if held is None or held.seen is not Seen.PRESENT:
             return lens
-        note = VERSION.load(self._store, self._source, _number(key))
+        note = VERSION.load(self._store, self._source, number_of(key))
         if note is not None and (note.digest, note.reading) == (held.digest, name):
             return replace(lens, known_as=held.digest, before=note.now)
         since = max(self._since, template.since if template else -inf)
@@ -156,7 +157,7 @@ class ReadingMemory:
         """Store the digest of a version by this reading, if it is not the known one."""
         if lens.actual and digest == lens.known_as != lens.actual:
             note = VersionNote(digest, lens.name, lens.actual)
-            number = _number(key)
+            number = number_of(key)
             if VERSION.load(self._store, self._source, number) != note:
                 VERSION.save(self._store, note, self._source, number)
 
@@ -314,9 +315,3 @@ def template_of(key: str) -> str:
 def _digest_of(masks: tuple[Mask, ...]) -> str:
     text = repr(sorted(masks)).encode("utf-8", "replace")
     return blake2b(text, digest_size=6).hexdigest()
-
-
-def _number(key: str) -> int:
-    """Return the number of a page's note: a hash of 63 bits."""
-    name = blake2b(key.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(name, "big") >> 1

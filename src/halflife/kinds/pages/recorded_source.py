@@ -100,21 +100,17 @@ def site_histories(folder: Path) -> Sequence[RecordedHistory]:
         return ()
     names = read_table(pages, ("site",))["site"].unique().to_pylist()
     # All sites are in the same two files, which are read once.
-    load = cache(partial(_recorded_sites, folder))
+    load = cache(partial(histories.load, folder))
     return [
         RecordedHistory(source_name(name), partial(_site, load, name))
         for name in sorted(map(str, names))
     ]
 
 
-def _recorded_sites(folder: Path, days: float) -> histories.RecordedSpan:
-    return histories.load(folder, days=days)
-
-
 def _site(
-    load: Callable[[float], histories.RecordedSpan], name: str, days: float
+    load: Callable[..., histories.RecordedSpan], name: str, days: float
 ) -> RecordedPages:
-    recorded = load(days)
+    recorded = load(days=days)
     group = np.array(recorded.recording.group, dtype=np.object_)
     recording = recorded.recording.take(np.flatnonzero(group == name))
     if not len(recording):

@@ -62,23 +62,21 @@ class AnswerNotes:
         self.maps[key] = kind
         return list(hints)
 
-    def learn(
-        self, held: Observation | None, look: Observation, answer: Answer
-    ) -> None:
+    def learn(self, held: Observation | None, o: Observation, answer: Answer) -> None:
         """Note the headers of an answer about its lifetime and hubs."""
         del held
         headers = {n: answer.headers[n] for n in HEADERS if n in answer.headers}
-        self.heads[look.key] = (answer.status, answer.url, headers)
+        self.heads[o.key] = (answer.status, answer.url, headers)
 
     def save(self) -> None:
         """Do nothing: the notes are sent with the observations."""
 
-    def take(self, looks: Sequence[Observation]) -> SeenPages:
+    def take(self, observations: Sequence[Observation]) -> SeenPages:
         """Return observations with the notes about their pages."""
-        keys = {look.key for look in looks}
+        keys = {o.key for o in observations}
         maps = {key: self.maps.pop(key) for key in keys & self.maps.keys()}
         heads = {key: self.heads.pop(key) for key in keys & self.heads.keys()}
-        return SeenPages(tuple(looks), maps, heads)
+        return SeenPages(tuple(observations), maps, heads)
 
 
 class LeasedSites:
@@ -189,11 +187,11 @@ class RemotePages:
                 answers = queue.answers(sources, MOST)
                 if answers:
                     self._settle(purse, sum(answer.requests for answer in answers))
-                    looks = [
-                        look for answer in answers for look in self._seen(answer.answer)
+                    observations = [
+                        o for answer in answers for o in self._seen(answer.answer)
                     ]
-                    if looks:
-                        yield Observations.of(looks)
+                    if observations:
+                        yield Observations.of(observations)
                     queue.file([answer.item for answer in answers])
                     pause = SOONEST
                 elif not queue.is_open(sources):
@@ -233,33 +231,33 @@ class RemotePages:
 
 def take_in(pages: PageClient, seen: SeenPages) -> list[Observation]:
     """Return the admitted observations of a worker, and learn from its notes."""
-    looks: list[Observation] = []
-    for page, hints in by_page(seen.looks):
+    observations: list[Observation] = []
+    for page, hints in by_page(seen.observations):
         if page.key in seen.heads:
             _learn(pages.site_of(page.key), page, seen.heads[page.key])
         limits = pages.site_of(page.key).limits if page.key in seen.maps else None
         if limits is not None:
             admitted = limits.admit(page.key, seen.maps[page.key], hints)
-            looks += (page, *admitted)
+            observations += (page, *admitted)
         else:
-            looks += (page, *hints)
-    return looks
+            observations += (page, *hints)
+    return observations
 
 
-def _learn(site: SiteSettings, look: Observation, head: Head) -> None:
+def _learn(site: SiteSettings, o: Observation, head: Head) -> None:
     """Learn from the headers of an answer that a worker has read.
 
     An answer without content counts as not modified.
     """
     status, url, headers = head
-    body = look.content.body if look.content else b""
-    answer = Answer(304 if look.content is None else status, url, body, headers=headers)
+    body = o.content.body if o.content else b""
+    answer = Answer(304 if o.content is None else status, url, body, headers=headers)
     if site.promises and site.memory:
-        held = site.memory.held(look.key)
+        held = site.memory.held(o.key)
         is_there = held is not None and held.seen is Seen.PRESENT
-        site.promises.learn(held if is_there else None, look, answer)
-    if site.hubs and look.content is not None:
-        site.hubs.learn(look.key, answer)
+        site.promises.learn(held if is_there else None, o, answer)
+    if site.hubs and o.content is not None:
+        site.hubs.learn(o.key, answer)
 
 
 def _rows(requests: Sequence[Request]) -> list[tuple[str, str, float, int]]:

@@ -53,8 +53,8 @@ class ReplacedCopies:
                 del self._copies[row.key]
             self._save(row.source)
             return True
-        (look,), content = self._store.held([row.key]), self._store.content(row.key)
-        if look is None or content is None:
+        (copied,), content = self._store.held([row.key]), self._store.content(row.key)
+        if copied is None or content is None:
             return True  # there is nothing to keep
         packed = zlib.compress(content.body, 6)
         kept = sum(copy.source == row.source for copy in self._copies.values())
@@ -64,8 +64,8 @@ class ReplacedCopies:
         content_fields = (
             row.was,
             row.shape,
-            look.digest,
-            look.raw,
+            copied.digest,
+            copied.raw,
             content.media_type,
             body,
         )
@@ -82,14 +82,14 @@ class ReplacedCopies:
         from halflife.readers.page_sketch import sketch  # noqa: PLC0415  (slow)
 
         self._forget([copy])
-        (look,), content = self._store.held([copy.key]), self._store.content(copy.key)
-        if look is None or content is None:
+        (copied,), content = self._store.held([copy.key]), self._store.content(copy.key)
+        if copied is None or content is None:
             return
         if sketch(copy.key, content).shape != copy.shape:
             return  # the page has changed since
         # At a new time: the log already has an observation at the first one.
-        look = replace(look, at=self._clock(), content=content)
-        answer = HeldFetch(look, held.state, held.why, copy.was, copy.shape)
+        copied = replace(copied, at=self._clock(), content=content)
+        answer = HeldFetch(copied, held.state, held.why, copy.was, copy.shape)
         self._store.held_answers.save(self._run.id, answer)
         self._store.held_answers.put_back(copy.observation)
 

@@ -215,7 +215,7 @@ class Keeper:
     async def turn(
         self,
         requests: int,
-        on_looks: Callable[[Observations], None] = lambda _: None,
+        on_batch: Callable[[Observations], None] = lambda _: None,
         *,
         since: float | None = None,
     ) -> SyncOutcome:
@@ -225,10 +225,10 @@ class Keeper:
         """
         outcome, known = SyncOutcome(), len(self._evidence)
 
-        def observe(looks: Observations) -> None:
-            self._count(looks, outcome)
-            self._measure(looks)
-            on_looks(looks)
+        def observe(batch: Observations) -> None:
+            self._count(batch, outcome)
+            self._measure(batch)
+            on_batch(batch)
 
         granted = requests - await self._serve_callers(requests)
         purse = self.purse(granted)
@@ -243,7 +243,7 @@ class Keeper:
                 self._rng,
                 clock=self.clock,
                 since=self._since if since is None else since,
-                on_looks=observe,
+                on_batch=observe,
             )
         finally:
             purse.close()
@@ -278,9 +278,9 @@ class Keeper:
         announced = self.maps.due or (self.hubs is not None and self.hubs.first)
         return replace(self.loop, shortlist=None) if announced else self.loop
 
-    def note_checks(self, looks: Observations) -> None:
+    def note_checks(self, batch: Observations) -> None:
         """Count the fetches of an audit, for ``take_checks``."""
-        self._count(looks, self._checks)
+        self._count(batch, self._checks)
 
     def take_checks(self) -> SyncOutcome:
         """Return what audits fetched since the last call; their requests are not in it.
@@ -291,29 +291,29 @@ class Keeper:
         checks, self._checks = self._checks, SyncOutcome()
         return checks
 
-    def _count(self, looks: Observations, outcome: SyncOutcome) -> None:
-        for look in looks:
-            if look.seen is Seen.HINT:
+    def _count(self, batch: Observations, outcome: SyncOutcome) -> None:
+        for o in batch:
+            if o.seen is Seen.HINT:
                 continue
-            tally = outcome.sources.setdefault(self._owner(look.key), SourceTally())
-            if look.note.startswith(guard.NOTE):
+            tally = outcome.sources.setdefault(self._owner(o.key), SourceTally())
+            if o.note.startswith(guard.NOTE):
                 continue  # held answers are reported separately
-            if look.seen is Seen.FAILED:
+            if o.seen is Seen.FAILED:
                 tally.failed += 1
-                tally.trouble = with_address(look.note, look.key)
-                if is_mishandled(look.note):
-                    tally.mishandled = look.note
+                tally.trouble = with_address(o.note, o.key)
+                if is_mishandled(o.note):
+                    tally.mishandled = o.note
             else:
-                row = self._evidence.row(look.key)
+                row = self._evidence.row(o.key)
                 tally.looks += 1
                 changed = row is not None and bool(self._evidence.changed[row])
                 tally.changed += int(changed)
                 if self.hubs is not None and outcome is not self._checks:
-                    self.hubs.learn(look.key, look.at, changed=changed)
+                    self.hubs.learn(o.key, o.at, changed=changed)
 
-    def _measure(self, looks: Observations) -> None:
+    def _measure(self, batch: Observations) -> None:
         """Pass the lengths of fetched pages to the belief."""
-        sent = ((o.key, o.content) for o in looks.details)
+        sent = ((o.key, o.content) for o in batch.details)
         lengths = {key: float(len(c.body)) for key, c in sent if c is not None}
         if self._measured is not None and lengths:
             self._measured.measure(lengths)
@@ -375,7 +375,7 @@ async def keeping(
             owner, context = page_sources.Ownership(store), (gate, config, chosen)
             pages = page_sources.pages(*context, owner, store=store, renderer=browser)
             crawled = crawl.crawl(remote(pages, run), store, chosen, owner)
-            credible = guard.guarded(crawled, store, run, clock)
+            credible = guard.GuardedPages(crawled, store, run, clock)
             allowance = map_discovery.DiscoveryAllowance(config, store, chosen, clock)
             callers = page_sources.callers(gate, config, store, chosen)
             unread, maps = crawl.unread(store, chosen), MapRounds.of(config, chosen)

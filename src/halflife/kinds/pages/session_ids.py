@@ -15,7 +15,7 @@ _CAMPAIGN = re.compile(
 )
 # Names that servers use only for sessions, whatever the token.
 _SESSION = re.compile(r"(?i)(?:phpsessid|jsessionid|aspsessionid[a-z]*|zenid|oscsid)")
-# Names with other meanings (search, section, event): the value must look random.
+# Names with other meanings (search, section, event): the value must seem random.
 _MAYBE = re.compile(r"(?i)(?:s|sid|sess|session|session_?id)")
 _COLDFUSION = {"cfid": re.compile(r"[0-9]+"), "cftoken": re.compile(r"[0-9a-f-]{8,}")}
 _TOKEN = re.compile(r"[0-9A-Za-z.,!_-]{1,128}")

@@ -61,7 +61,7 @@ class Follow:
         """Return whether a page may become known."""
         return key in self.scope and self.rules.allows(key)
 
-    def __call__(self, look: Observation, answer: Answer) -> list[Observation]:
+    def __call__(self, page: Observation, answer: Answer) -> list[Observation]:
         """Return an observation with its links; two if the page was redirected.
 
         A redirect within the scope means that the first page is another address of the
@@ -69,11 +69,11 @@ class Follow:
         scope shows only that. The digest of a redirect is that of its target.
         """
         landed = self.rules.key(answer.url)
-        if landed == self.rules.key(look.key):
-            return [replace(look, links=self._links(look.key, answer))]
+        if landed == self.rules.key(page.key):
+            return [replace(page, links=self._links(page.key, answer))]
         target_digest = fingerprint(landed.encode())
         other = Outgoing(same=landed, urls={landed: answer.url})
-        redirected = replace(look, digest=target_digest, content=None, links=other)
+        redirected = replace(page, digest=target_digest, content=None, links=other)
         redirected = replace(redirected, etag="", modified=None)  # of the other page
         if landed not in self.scope:
             note = f"leads out of scope, to {shown(landed)}"
@@ -81,7 +81,7 @@ class Follow:
         if 300 <= answer.status < 400:
             return [redirected]
         links = self._links(landed, answer)
-        there = replace(look, key=landed, etag=answer.etag, modified=answer.modified)
+        there = replace(page, key=landed, etag=answer.etag, modified=answer.modified)
         return [redirected, replace(there, note="", links=links)]
 
     def _links(self, key: str, answer: Answer) -> Outgoing:
@@ -237,18 +237,18 @@ class SitePages:
         """Fetch pages; yield observations with links, and hints about new pages."""
         adjusted = [self._adjusted(request) for request in requests]
         async with aclosing(self._pages.perform(adjusted, now, purse)) as batches:
-            async for looks in batches:
-                yield Observations.of(self._followed(looks))
+            async for batch in batches:
+                yield Observations.of(self._followed(batch))
 
     def _adjusted(self, request: Request) -> Request:
         frontier = self._frontiers.get(self._source_of(request.key))
         return frontier.whole(request) if frontier else request
 
-    def _followed(self, looks: Iterable[Observation]) -> Iterator[Observation]:
+    def _followed(self, batch: Iterable[Observation]) -> Iterator[Observation]:
         """Follow the links of each page; hints come after the page that gave them."""
         before: Observation | None = None
         frontier: Frontier | None = None
-        for page, hints in by_page(looks):
+        for page, hints in by_page(batch):
             was_redirected = (
                 before is not None and before.links and before.links.same == page.key
             )

@@ -84,7 +84,7 @@ class PageSnapshot:
             count = min(count, max(STRIDE * lot, seen))
         reason = (
             f"{risk.miss:.1%} likely to fall below {number(self.goal.level, 4)},"
-            f" {risk.least:.1%} at best, {seen} of {self.rows.size} pages looked at"
+            f" {risk.least:.1%} at best, {seen} of {self.rows.size} pages fetched"
         )
         requests = float(ceil(count * float(self.view.cost[self._at].mean())))
         again = memory.length / 2.0

@@ -33,13 +33,12 @@ class Topics:
     Args:
         store: The store of copies and links.
         sources: The sources of the pages.
-        k: Most topics of a page.
 
     """
 
-    def __init__(self, store: Store, sources: Sequence[str], k: int = TOPICS) -> None:
+    def __init__(self, store: Store, sources: Sequence[str]) -> None:
         self._store, self._sources = store, tuple(sources)
-        self.book = TopicBook(k=k)
+        self.book = TopicBook(k=TOPICS)
         self._until, self._read = -inf, set[str]()
         self.refresh()
 

@@ -81,24 +81,24 @@ class ValidatorMemory:
         return True
 
     def learn(
-        self, asked: Conditions, held: Observation, look: Observation, now: float
+        self, asked: Conditions, held: Observation, new: Observation, now: float
     ) -> None:
         """Learn from a page that a server sent, compared with the copy."""
-        if look.seen is not Seen.PRESENT:
+        if new.seen is not Seen.PRESENT:
             return
-        if look.digest == held.digest:
+        if new.digest == held.digest:
             if asked.check:
-                record = self.record(look.key, asked.kind).with_pass(now)
-                self._set(look.key, asked.kind, record)
+                record = self.record(new.key, asked.kind).with_pass(now)
+                self._set(new.key, asked.kind, record)
             return
         for kind, before, after in (
-            (ETAG, held.etag, look.etag),
-            (MODIFIED, held.modified, look.modified),
+            (ETAG, held.etag, new.etag),
+            (MODIFIED, held.modified, new.modified),
         ):
             if before and before == after:
-                self._set(look.key, kind, self.record(look.key, kind).with_lie(now))
+                self._set(new.key, kind, self.record(new.key, kind).with_lie(now))
             elif before and after and asked.headers and kind == asked.kind:
-                self._set(look.key, kind, self.record(look.key, kind).with_truth(now))
+                self._set(new.key, kind, self.record(new.key, kind).with_truth(now))
 
     def caught(self, asked: Conditions, key: str, now: float) -> None:
         """Record that a server accepted a made-up validator.

@@ -95,18 +95,18 @@ class PageWorker:
         """
         checked, found = checks
 
-        def on_looks(looks: Observations) -> None:
-            errand.told(len(looks))
+        def on_batch(batch: Observations) -> None:
+            errand.told(len(batch))
 
         keeper, since = self.keeper, self.keeper.since
         most = None if errand.most is None else errand.most - checked
         left = requests - checked
         if keeper.crawls:
-            outcome = await crawl.turns(keeper, left, most, on_looks, found=found)
+            outcome = await crawl.turns(keeper, left, most, on_batch, found=found)
         else:
-            outcome = await keeper.turn(left, on_looks)
+            outcome = await keeper.turn(left, on_batch)
         if errand.everything:
-            await self._fetch_rest(errand, outcome, since, on_looks)
+            await self._fetch_rest(errand, outcome, since, on_batch)
         return outcome
 
     async def _fetch_rest(
@@ -114,7 +114,7 @@ class PageWorker:
         errand: Errand,
         outcome: SyncOutcome,
         since: float,
-        on_looks: Callable[[Observations], None],
+        on_batch: Callable[[Observations], None],
     ) -> None:
         """Fetch the remaining pages, as far as the budget allows.
 
@@ -128,7 +128,7 @@ class PageWorker:
                 room = min(room, errand.most - outcome.requests)
             if room <= 0:
                 break
-            last = await keeper.turn(room, on_looks, since=since)
+            last = await keeper.turn(room, on_batch, since=since)
             outcome.add(last)
 
     async def work(self, requests: int) -> Report:

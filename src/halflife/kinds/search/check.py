@@ -16,7 +16,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite, nan
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -65,10 +65,13 @@ class CheckOutcome:
         excess: How far they differ from those of the summary beyond chance.
         counts: How far the summary is off by match counts; NaN if there were none.
         trouble: What went wrong; empty if nothing did.
-        held: Always empty: nothing of a check waits for a decision.
-        run: Always 0: no decision refers to the run.
 
     """
+
+    section: ClassVar[str] = "summaries"
+    partly: ClassVar[bool] = False
+    held: ClassVar[str] = ""  # nothing of a check waits for a decision
+    run: ClassVar[int] = 0
 
     source: str
     requests: int
@@ -79,18 +82,6 @@ class CheckOutcome:
     excess: float
     counts: float = nan
     trouble: str = ""
-    held: str = ""
-    run: int = 0
-
-    @property
-    def section(self) -> str:
-        """The key of such results in a program's answer."""
-        return "summaries"
-
-    @property
-    def partly(self) -> bool:
-        """Whether some of it succeeded although not all did."""
-        return False
 
     def row(self) -> dict[str, object]:
         """Return it as a row for programs."""

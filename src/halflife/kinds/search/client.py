@@ -21,6 +21,7 @@ from halflife.core.errors import (
 )
 from halflife.core.search import Document, SearchAnswer
 from halflife.engine.threads import LoopCaller
+from halflife.engine.wallet import CountedPurse
 from halflife.kinds.search.answers import AnswerReader, Hit, Results
 from halflife.net.access import Access, Answer as Reply
 from halflife.net.addresses import parse_url, shown
@@ -106,29 +107,13 @@ class SearchSettings:
             raise SourceError(f"the address is not valid: {error}") from None
 
 
-class _CountedPurse:
-    """A purse that counts the payments."""
-
-    def __init__(self, purse: Purse) -> None:
-        self._purse = purse
-        self.paid = 0
-
-    @property
-    def left(self) -> int:
-        return self._purse.left
-
-    def pay(self, requests: int = 1) -> None:
-        self._purse.pay(requests)
-        self.paid += requests
-
-
 class Engine:
     """A search engine behind the gate; every request is paid for."""
 
     def __init__(self, gate: Gate, settings: SearchSettings, purse: Purse) -> None:
         self.settings = settings
         self._gate = gate
-        self._purse = _CountedPurse(purse)
+        self._purse = CountedPurse(purse)
         self._read: dict[str, tuple[str, ...]] = {}  # words of documents fetched
         self.unread = 0  # documents that could not be fetched by their links
         self._pageless = not settings.paged  # whether only first pages can be had

@@ -60,7 +60,7 @@ class SummaryInUse:
         kept: The summary.
         survival: How long a summary of this database holds.
         holding: How long this one does, from when it was last found to hold.
-        looked: When the database was last summarised or checked, in days.
+        checked_at: When the database was last summarised or checked, in days.
         requests: Requests of the next check or renewal.
 
     """
@@ -68,7 +68,7 @@ class SummaryInUse:
     kept: StoredSummary
     survival: WeibullSurvival
     holding: Holding
-    looked: float
+    checked_at: float
     requests: int
 
 
@@ -102,7 +102,7 @@ class SearchState:
         """
         if self.used is None:
             return inf
-        begun = self.used.looked if self.choice is None else self.choice.since
+        begun = self.used.checked_at if self.choice is None else self.choice.since
         return max(self.now - begun, 0.0)
 
     @property
@@ -183,8 +183,8 @@ class SearchKind(WholeKind[SearchConfig, SearchState]):
         mean = np.concatenate([[0.0], now.survival.lasting(every) / every])
         alive = now.survival.alive(every)
         low = np.concatenate([[0.0], alive])
-        per_look = now.kept.requests * _cost_in_renewals(state, now.kept, alive)
-        requests = np.concatenate([[0.0], np.maximum.accumulate(per_look / every)])
+        per_check = now.kept.requests * _cost_in_renewals(state, now.kept, alive)
+        requests = np.concatenate([[0.0], np.maximum.accumulate(per_check / every)])
         high = np.ones(requests.size)
         worth = Worth(source.name, "summary", source.weight, requests, mean, low, high)
         choice = state.choice
@@ -393,8 +393,8 @@ class SearchReader:
         """
         if rules.rule_of(self._source) is not None:
             return kept.method == "qbs" and requests < kept.requests
-        look = selection.look_requests(self._desk.store, self._source, kept)
-        return look < kept.requests
+        requests = selection.next_requests(self._desk.store, self._source, kept)
+        return requests < kept.requests
 
     def ease(self) -> None:
         """Send nothing more."""
@@ -418,7 +418,7 @@ def summary_in_use(reading: Reading, source: SearchConfig) -> SummaryInUse | Non
         selection.survival(kept, source, store),
         selection.holding(kept, source, store),
         selection.last_checked(store, kept),
-        selection.look_requests(store, source, kept),
+        selection.next_requests(store, source, kept),
     )
 
 

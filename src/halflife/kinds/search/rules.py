@@ -145,7 +145,7 @@ def _priced(
     """
     price = _price(data, chosen)
     gain = np.where(chosen.due, price * (1.0 + chosen.rank / (1.0 + chosen.rank)), 0.0)
-    look = np.where(chosen.renews, data.cost, np.minimum(data.check, data.cost))
+    step = np.where(chosen.renews, data.cost, np.minimum(data.check, data.cost))
     lives = chosen.survival
     return {
         source.name: SearchChoice(
@@ -154,7 +154,7 @@ def _priced(
             bool(chosen.due[i]),
             float(chosen.every[i]),
             float(chosen.since[i]),
-            int(look[i]),
+            int(step[i]),
             float(chosen.cost[i]),
             price,
             float(gain[i]),

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import pairwise
 from math import inf
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -97,35 +97,26 @@ class SamplingOutcome:
         ending: Why sampling ended, in words.
         kept: The summary; None if there is nothing to summarise.
         in_use: Whether it is the one in use from now on.
-        held: Always empty: nothing of a summary waits for a decision.
-        run: Always 0: no decision refers to the run.
         cut: Whether our budget ended it, and the summary before stays in use.
 
     """
+
+    section: ClassVar[str] = "summaries"
+    partly: ClassVar[bool] = False
+    held: ClassVar[str] = ""  # nothing of a summary waits for a decision
+    run: ClassVar[int] = 0
 
     source: str
     requests: int
     ending: str
     kept: StoredSummary | None = None
     in_use: bool = False
-    held: str = ""
-    run: int = 0
     cut: bool = False
 
     @property
     def trouble(self) -> str:
         """What went wrong; empty if there is a summary."""
         return "" if self.kept or self.cut else self.ending
-
-    @property
-    def section(self) -> str:
-        """The key of such results in a program's answer."""
-        return "summaries"
-
-    @property
-    def partly(self) -> bool:
-        """Whether some of it succeeded although not all did."""
-        return False
 
     def row(self) -> dict[str, object]:
         """Return it as a row for programs."""

@@ -218,7 +218,7 @@ def is_cheap(source: SearchConfig, kept: StoredSummary) -> bool:
     return check_requests(source, kept) >= kept.requests
 
 
-def look_requests(store: Store, source: SearchConfig, kept: StoredSummary) -> int:
+def next_requests(store: Store, source: SearchConfig, kept: StoredSummary) -> int:
     """Return the requests of the next check or renewal.
 
     A summary is renewed if it failed a check, and if it was found by topics, which a

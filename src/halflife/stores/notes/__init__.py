@@ -9,9 +9,10 @@ absent: its content is learned or measured again, and one warning is logged.
 import json
 import logging
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
+from hashlib import blake2b
 from math import isfinite
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
@@ -98,6 +99,11 @@ class NoteKind(Generic[Value]):
         return self.read(json.loads(note.text))
 
 
+def as_rows(records: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return dataclasses as JSON objects, by field name."""
+    return [asdict(record) for record in records]
+
+
 def finite(value: Any) -> float:  # noqa: ANN401  (any JSON value)
     """Return a finite number; raise ``ValueError`` if it is not one."""
     number = float(value)
@@ -123,6 +129,16 @@ def text(value: Any) -> str:  # noqa: ANN401
 def moments(row: Mapping[str, Any]) -> dict[str, float]:
     """Return moments by name; raise ``ValueError`` or ``TypeError`` if some are not."""
     return {text(name): finite(at) for name, at in row.items()}
+
+
+def number_of(key: str) -> int:
+    """Return the number of the note about an item: a hash of 63 bits.
+
+    >>> number_of("http://example.org/") == number_of("http://example.org/")
+    True
+    """
+    name = blake2b(key.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(name, "big") >> 1
 
 
 def _warn(book: NoteBook, about: str, why: str) -> None:

@@ -14,7 +14,7 @@ class AnswerMemory:
 
     Attributes:
         made: A mark of the settings by which they were read.
-        usual: What each column usually looks like.
+        usual: The usual fill and kind of each column.
         odd: How many syncs in a row have shown a difference.
         since: Since when something that was there is lost.
         lost: What is lost, in words.
@@ -30,8 +30,8 @@ class AnswerMemory:
     news: tuple[tuple[str, float], ...] = ()
 
 
-def _usual(share: Any, kind: Any, records: Any, looks: Any) -> Usual:  # noqa: ANN401
-    return Usual(finite(share), text(kind), int(records), int(looks))
+def _usual(share: Any, kind: Any, records: Any, fetches: Any) -> Usual:  # noqa: ANN401
+    return Usual(finite(share), text(kind), int(records), int(fetches))
 
 
 def _read(row: Mapping[str, Any]) -> AnswerMemory:

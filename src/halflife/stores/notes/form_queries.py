@@ -1,10 +1,10 @@
 """The results of the latest queries to a form."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from halflife.stores.notes import NoteKind, finite, text
+from halflife.stores.notes import NoteKind, as_rows, finite, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class TriedQuery:
 
     Attributes:
         at: When the turn that sent it ended, in days.
-        what: The query, or the key that was looked up.
+        what: The query, or the key that was requested.
         requests: Its cost in requests.
         shown: How many records it returned.
         new: How many of them were new.
@@ -29,10 +29,6 @@ class TriedQuery:
     told: int | None = None
 
 
-def _write(tried: Sequence[TriedQuery]) -> list[Mapping[str, Any]]:
-    return [asdict(query) for query in tried]
-
-
 def _read(rows: Sequence[Mapping[str, Any]]) -> list[TriedQuery]:
     return [
         TriedQuery(
@@ -44,4 +40,4 @@ def _read(rows: Sequence[Mapping[str, Any]]) -> list[TriedQuery]:
     ]  # fmt: skip
 
 
-FORM_QUERIES = NoteKind("form_queries", 1, _write, _read)
+FORM_QUERIES = NoteKind("form_queries", 1, as_rows, _read)

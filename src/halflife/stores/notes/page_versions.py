@@ -1,7 +1,7 @@
 """How the pages of a source are read, and the versions that were read differently."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 from halflife.stores.notes import NoteKind, finite, text
@@ -37,22 +37,14 @@ class VersionNote:
     now: str
 
 
-def _reading(note: ReadingNote) -> list[object]:
-    return [note.name, note.since]
-
-
 def _read_reading(row: list[Any]) -> ReadingNote:
     name, since = row
     return ReadingNote(text(name), finite(since))
-
-
-def _version(note: VersionNote) -> Mapping[str, str]:
-    return {"digest": note.digest, "reading": note.reading, "now": note.now}
 
 
 def _read_version(row: Mapping[str, Any]) -> VersionNote:
     return VersionNote(text(row["digest"]), text(row["reading"]), text(row["now"]))
 
 
-READING = NoteKind("page_reading", 1, _reading, _read_reading)
-VERSION = NoteKind("page_version", 1, _version, _read_version)  # numbered by page
+READING = NoteKind("page_reading", 1, astuple, _read_reading)
+VERSION = NoteKind("page_version", 1, asdict, _read_version)  # numbered by page

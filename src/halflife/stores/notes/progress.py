@@ -26,10 +26,6 @@ class Progress(NamedTuple):
     cost: int = 1
 
 
-def _write(progress: Progress) -> Mapping[str, Any]:
-    return progress._asdict()
-
-
 def _read(row: Mapping[str, Any]) -> Progress:
     last = row["last"]
     if isinstance(last, bool) or not isinstance(last, str | int | float):
@@ -38,4 +34,4 @@ def _read(row: Mapping[str, Any]) -> Progress:
     return Progress(text(row["asked"]), last, at, full_at, max(cost, 1))
 
 
-PROGRESS = NoteKind("progress", 1, _write, _read)
+PROGRESS = NoteKind[Progress]("progress", 1, Progress._asdict, _read)

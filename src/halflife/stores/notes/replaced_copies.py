@@ -3,11 +3,11 @@
 import zlib
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from halflife.core.observation import Content, Observation, Seen
-from halflife.stores.notes import NoteKind
+from halflife.stores.notes import NoteKind, as_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,8 @@ class ReplacedCopy:
         )
 
 
-def _write(copies: Sequence[ReplacedCopy]) -> list[dict[str, Any]]:
-    return [asdict(copy) for copy in copies]
-
-
 def _read(rows: Sequence[Mapping[str, Any]]) -> list[ReplacedCopy]:
     return [ReplacedCopy(**{**row, "since": float(row["since"])}) for row in rows]
 
 
-REPLACED_COPIES = NoteKind("replaced_copies", 1, _write, _read)
+REPLACED_COPIES = NoteKind("replaced_copies", 1, as_rows, _read)

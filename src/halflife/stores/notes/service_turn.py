@@ -23,10 +23,6 @@ class ServiceTurn(NamedTuple):
     ended: float | None = None
 
 
-def _write(turn: ServiceTurn) -> Mapping[str, Any]:
-    return turn._asdict()
-
-
 def _read(row: Mapping[str, Any]) -> ServiceTurn:
     turned, ended = (
         None if row[name] is None else finite(row[name]) for name in ("turned", "ended")
@@ -34,4 +30,4 @@ def _read(row: Mapping[str, Any]) -> ServiceTurn:
     return ServiceTurn(text(row["owner"]), finite(row["began"]), turned, ended)
 
 
-SERVICE_TURN = NoteKind("service_turn", 1, _write, _read)
+SERVICE_TURN = NoteKind[ServiceTurn]("service_turn", 1, ServiceTurn._asdict, _read)

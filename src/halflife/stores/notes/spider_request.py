@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
 from typing import Any
 
 from halflife.stores.notes import NoteKind, text
@@ -26,15 +25,6 @@ class SpiderRequest:
     depth: int = 0
     arguments: Mapping[str, Any] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
-
-
-def number_of(key: str) -> int:
-    """Return the number of the note about a page.
-
-    >>> number_of("http://example.org/") == number_of("http://example.org/")
-    True
-    """
-    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def _read(row: Mapping[str, Any]) -> SpiderRequest:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
 from halflife.models.validator_trust import TrustRecord
-from halflife.stores.notes import NoteKind, finite, moments, text, texts
+from halflife.stores.notes import NoteKind, as_rows, finite, moments, text, texts
 
 NEVER = -1.0  # a time before all times, in days
 
@@ -109,7 +109,7 @@ def _read_trust(rows: Mapping[str, Any]) -> HubTrust:
 SUBSCRIPTIONS = NoteKind(
     "subscriptions",
     1,
-    lambda subscriptions: [asdict(one) for one in subscriptions.values()],
+    lambda subscriptions: as_rows(subscriptions.values()),
     _read,
 )
 CONFIRMATIONS = NoteKind(

@@ -2,17 +2,15 @@
 
 ``stores/schema.py`` declares the tables; here the declarations are translated. There
 are no foreign keys: SQLite, too, disables them when much is removed, and ``verify``
-looks for rows that refer to missing ones. Triggers, views and the functions that
+reports rows that refer to missing ones. Triggers, views and the functions that
 statements need are written for PostgreSQL.
 """
 
 import re
-import sqlite3
-from contextlib import closing
 from functools import cache
 from typing import NamedTuple
 
-from halflife.core.errors import Damaged, StoreError, TooNew
+from halflife.core.errors import Damaged
 from halflife.stores import columns, hints, schema
 from halflife.stores.database import Database
 from halflife.stores.postgres.dialect import KEY
@@ -179,8 +177,7 @@ class Reference(NamedTuple):
 @cache
 def declarations() -> tuple[str, ...]:
     """Return the statements for the tables and indexes of the newest version."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        schema.upgrade(db, schema.STEPS)
+    with schema.new_database() as db:
         rows = db.execute(
             "SELECT name, sql FROM sqlite_schema WHERE type IN ('table', 'index')"
             " AND sql IS NOT NULL AND name NOT LIKE 'sqlite%' ORDER BY rowid"
@@ -192,8 +189,7 @@ def declarations() -> tuple[str, ...]:
 @cache
 def references() -> tuple[Reference, ...]:
     """Return the columns that refer to rows of other tables."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        schema.upgrade(db, schema.STEPS)
+    with schema.new_database() as db:
         rows = db.execute(
             'SELECT t.name, f."from", f."table", coalesce(f."to", \'id\')'
             " FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) AS f"
@@ -233,6 +229,11 @@ def _kinds_of_hints(db: Database) -> None:
 STEPS: tuple[schema.Step, ...] = (_kinds_of_hints,)
 
 
+def newest() -> int:
+    """Return the version of a new store."""
+    return FIRST + len(STEPS)
+
+
 def version(db: Database, name: str) -> int | None:
     """Return the version of the tables in a schema; None if there are none.
 
@@ -249,16 +250,6 @@ def version(db: Database, name: str) -> int | None:
     return int(db.execute("SELECT version FROM store_state").fetchone()[0])
 
 
-def refuse_newer(found: int | None, where: str) -> None:
-    """Raise ``TooNew`` if a newer halflife made the tables."""
-    known = FIRST + len(STEPS)
-    if found is not None and found > known:
-        raise TooNew(
-            f"{where} was written by a newer halflife (schema {found}, this one knows"
-            f" {known}); upgrade halflife"
-        )
-
-
 def create(db: Database) -> None:
     """Create all tables, in a transaction of the caller."""
     for statement in (*_FUNCTIONS, *declarations(), _STATE):
@@ -270,7 +261,7 @@ def create(db: Database) -> None:
         db.execute(f"CREATE TRIGGER {name} {when} {how}")
     for statement in (*_VIEWS, _UNPACKED):
         db.execute(statement)
-    row = (1, FIRST + len(STEPS), 0, 0)
+    row = (1, newest(), 0, 0)
     db.execute("INSERT INTO store_state VALUES (?, ?, ?, ?)", row)
 
 
@@ -282,14 +273,4 @@ def upgrade(db: Database, found: int) -> None:
     """
     for step in STEPS[found - FIRST :]:
         step(db)
-    db.execute("UPDATE store_state SET version = ?", (FIRST + len(STEPS),))
-
-
-def refuse_older(found: int | None, where: str) -> None:
-    """Raise ``StoreError`` if tables opened for reading only have to be upgraded."""
-    known = FIRST + len(STEPS)
-    if found is not None and found < known:
-        raise StoreError(
-            f"{where} was written by an older halflife (schema {found}, now {known});"
-            " run a sync to bring it up to date"
-        )
+    db.execute("UPDATE store_state SET version = ?", (newest(),))

@@ -16,7 +16,7 @@ from halflife.stores.owner import Owner
 from halflife.stores.postgres import schema, work_schema, work_statements
 from halflife.stores.postgres.connection import PostgresConnection
 from halflife.stores.postgres.texts import clean
-from halflife.stores.schema import reference
+from halflife.stores.schema import reference, refuse_newer, refuse_older
 from halflife.stores.table_store import TableStore
 from halflife.stores.work import FleetState, WorkerSign
 
@@ -217,12 +217,12 @@ def _prepare(connection: PostgresConnection, *, create: bool, readonly: bool) ->
     name, where = connection.address.schema, connection.address.name
     with connection.reading() as db:
         found = schema.version(db, name)
-    schema.refuse_newer(found, where)
+    refuse_newer(found, schema.newest(), where)
     if readonly:
-        schema.refuse_older(found, where)
+        refuse_older(found, schema.newest(), where)
     if found is None and not create:
         return False
-    if found == schema.FIRST + len(schema.STEPS) or readonly:
+    if found == schema.newest() or readonly:
         return True
     with connection.changing_schema() as db:
         found = schema.version(db, name)  # another process may just have made them
@@ -253,7 +253,7 @@ def _missing(db: Database, name: str) -> Iterator[str]:
 
 
 def _dangling(db: Database) -> Iterator[str]:
-    """Look for rows that refer to missing ones."""
+    """Yield the references to missing rows, in words."""
     for link in schema.references():
         query = (
             f"SELECT count(*) FROM {link.table} AS a WHERE a.{link.column} IS NOT NULL"  # noqa: S608  (our own names)

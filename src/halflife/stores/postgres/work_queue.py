@@ -27,6 +27,7 @@ from halflife.stores.postgres.connection import PostgresConnection
 from halflife.stores.postgres.ledger_window import BudgetWindow, LedgerWindow
 from halflife.stores.postgres.store import PostgresStore
 from halflife.stores.postgres.work_sources import SourceQueue
+from halflife.stores.schema import refuse_newer
 from halflife.stores.work import SeenAnswer
 
 __all__ = ["BudgetWindow", "HostLease", "LeasedPage", "WorkQueue"]
@@ -103,7 +104,7 @@ class WorkQueue:
             connection.check_clock()
             with connection.reading() as db:
                 found = schema.version(db, where.schema)
-            schema.refuse_newer(found, where.name)
+            refuse_newer(found, schema.newest(), where.name)
             if found is not None:
                 with connection.changing_schema() as db:
                     work_schema.add(db)
@@ -160,7 +161,7 @@ class WorkQueue:
             if db.execute(sql.ANY_HOST).fetchone() is None:
                 return []  # a worker that waits for work does not lock the ledger
         with self._changing() as db:
-            now, room = self._room(db, window)
+            now, room = self._ledger.room(db, window)
             if room <= 0:
                 return []
             parameters = hosts, self.worker, self.worker, self.lease
@@ -235,7 +236,7 @@ class WorkQueue:
     def draw(self, run: int, requests: int, window: BudgetWindow) -> tuple[int, float]:
         """Charge requests as far as the window has room; return how many, and when."""
         with self._changing() as db:
-            now, room = self._room(db, window)
+            now, room = self._ledger.room(db, window)
             got = max(min(requests, room), 0)
             if got:
                 ledger.charge(db, run, now, got)
@@ -245,10 +246,6 @@ class WorkQueue:
         """Give back requests that were charged at ``at`` and not sent."""
         with self._changing() as db:
             ledger.charge(db, run, at, -requests)
-
-    def _room(self, db: Database, window: BudgetWindow) -> tuple[float, int]:
-        """Return the time, and what the window has left; other chargers wait."""
-        return self._ledger.room(db, window)
 
     # The planner
 

@@ -147,7 +147,7 @@ SELECT host, {_NOW}, max(gain) FROM unnest(?::text[], ?::float8[]) AS v (host, g
 GROUP BY host ORDER BY host
 ON CONFLICT (host) DO UPDATE SET best = greatest(host_lease.best, excluded.best)
 """
-# Looked up page by page, however many items there are (the OFFSET forces that).
+# Checked page by page, however many items there are (the OFFSET forces that).
 _PAGE_OF_SOURCES = """
 EXISTS (SELECT 1 FROM item AS i JOIN source AS s ON s.id = i.source
     WHERE i.id = w.item AND s.name = ANY (?) OFFSET 0)"""
