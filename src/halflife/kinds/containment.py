@@ -291,7 +291,7 @@ class ContainedKind(Kind[SourceConfig, ContainedState]):
         """Return the histories in a folder; none if the kind fails."""
         none: Sequence[Any] = ()
         call = lambda: tuple(self._kind.recordings(folder))  # noqa: E731
-        return self._ask((), "recordings", none, call, passes=HalflifeError)
+        return self._contained((), "recordings", none, call, passes=HalflifeError)
 
     def incomplete(self, store: Store, source: SourceConfig) -> str:
         """Return why the last answer was incomplete."""
