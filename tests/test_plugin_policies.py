@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from contracts.test_listing_policies import history
 from halflife import plugins
 from halflife.cli import main
 from halflife.config import Config
@@ -13,6 +14,8 @@ from halflife.core.budget import Budget
 from halflife.core.errors import PolicyError, UsageError
 from halflife.core.plan import Plan
 from halflife.engine import bootstrap
+from halflife.kinds.listing import state
+from halflife.kinds.protocol import Reading
 from halflife.policies.laws import broken, made_view
 from halflife.policies.listings import ListingPolicy
 from halflife.policies.valuation import gain_policy, offered
@@ -229,3 +232,28 @@ def test_plan_shows_the_pages_of_other_policies_and_why_some_are_left_out(
     told.clear()
     assert main(["plan", "--config", str(path)]) == 0
     assert "http://a.example/" in capsys.readouterr().out
+
+
+LISTINGS = {
+    "nan": (ListingPolicy("x", schedule=lambda _: lambda known: np.nan), "due"),
+    "text": (ListingPolicy("x", schedule=lambda _: lambda known: "x"), "due"),
+    "raises": (ListingPolicy("x", schedule=lambda _: lambda known: fails()), "due"),
+    "too few": (ListingPolicy("x", gain=lambda *_: np.ones(7)), "gain"),
+    "infinite": (ListingPolicy("x", gain=lambda *_: np.full(1, np.inf)), "gain"),
+}
+
+
+@pytest.mark.parametrize("case", LISTINGS)
+def test_a_listing_policy_that_fails_is_named(monkeypatch, tmp_path, case):
+    policy, asked = LISTINGS[case]
+    monkeypatch.setattr(state, "policy_of", lambda _: policy)
+    config = Config.parse(
+        '[[source]]\nname = "s"\nkind = "listing"\nurl = "http://a.example/"\n'
+        'policy = "interval"\n'
+    )
+    source = config.source[0]
+    with bootstrap.writing(config.model_copy(update={"path": tmp_path / "x"})) as store:
+        reading = Reading(config, store, 50.0)
+        here = replace(state.state_of(reading, source), collection=history("many"))
+        with pytest.raises(PolicyError, match="policy 'interval'"):
+            getattr(here, asked)

@@ -191,8 +191,12 @@ def charged(store: Store, names: frozenset[str]) -> int:
 
 
 def blame(error: BaseException) -> str:
-    """Return an exception in a line: its name, and where the kind raised it."""
-    return str(error) if isinstance(error, PolicyError) else describe(error)
+    """Return an exception in a line: its name, and where the kind raised it.
+
+    An error of halflife was raised on purpose: its text says what is wrong.
+    """
+    on_purpose = isinstance(error, HalflifeError)
+    return " ".join(str(error).split()) if on_purpose else describe(error)
 
 
 def log(

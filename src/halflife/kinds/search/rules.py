@@ -15,11 +15,12 @@ import numpy as np
 
 from halflife import plugins
 from halflife.core.arrays import Bools, Floats
+from halflife.core.errors import UsageError
 from halflife.kinds.protocol import NEVER_SEEN, Reading
 from halflife.kinds.search import selection
 from halflife.kinds.search.settings import SearchConfig
 from halflife.models.drift import WeibullSurvival
-from halflife.plugins.containment import blaming, check
+from halflife.plugins.containment import blaming
 from halflife.policies.texts import CountChecks, Refreshes
 from halflife.policies.texts.live import (
     WEEK,
@@ -105,7 +106,8 @@ def choices(
     with blaming(source.policies[0]):
         chosen = rule.choose(data)
         wrong = "" if chosen is None else bad_choices(chosen, len(data))
-    check(source.policies[0], f"failed: {wrong}" if wrong else "")
+    if wrong:
+        raise UsageError(f"the policy {source.policies[0]!r}: {wrong}")
     if chosen is None:
         return {}
     return _priced(source.policies[0], members, data, chosen)
