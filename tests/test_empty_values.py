@@ -12,7 +12,7 @@ from halflife.core.tracker import Tracker
 from halflife.queries.form_copy import FormCopy, FormWish
 from halflife.queries.ledger import Ledger
 from halflife.queries.upkeep import maintain, plan_ahead
-from halflife.queries.value_reads import FormReads
+from halflife.queries.value_reads import FormReads, rotation
 
 BUSY, BARE = [f"busy{i}" for i in range(8)], [f"bare{i}" for i in range(8)]
 FIRM = Attribute("firm", "select", (*BUSY, *BARE))
@@ -78,3 +78,13 @@ def test_a_plan_shows_how_long_an_empty_value_waited():
         term = Term("firm", firm)
         waited = now - copy.reads.last[term]
         assert f"0 held, read {waited:.0f} days ago" in why[str(Query.of(term))]
+
+
+def test_a_count_of_all_records_says_more_than_the_time_of_a_reading():
+    *_, (day, copy) = kept(5, "new")
+    shape, then = behind(world(1), **SHAPE).interface, day + 20.0
+    counted = replace(copy, reads=replace(copy.reads, counted=(4.0, 70.0)))
+    unnoted = replace(copy, reads=FormReads())
+    same = rotation(unnoted, shape).ranked(then, 3.0)
+    assert rotation(counted, shape).ranked(then, 3.0) == same
+    assert rotation(copy, shape).ranked(then, 3.0) != same

@@ -102,16 +102,19 @@ def choice_reads(copy: "FormCopy") -> Iterator[ChoiceReads]:
 def rotation(copy: "FormCopy", interface: Interface) -> Rotation:
     """Return what each value of a choice is likely to bring; empty without choices.
 
-    Values without any record held are known by when they were last read, if noted.
+    Values without any record held are known by when they were last read, if noted. But
+    where a form counts all its records, the count shows that some are missing, and the
+    search for them finds the values: reading empty ones beside it would cost more than
+    it brings.
     """
     came = {key for key, moment in copy.came.items() if moment > copy.since}
     goes = turnover(copy).goes
-    rates: dict[Term, ReadValue] = {}
-    for terms, last, reads in choice_reads(copy):
+    noted: dict[Term, ReadValue] = {}
+    for terms, last, reads in choice_reads(copy) if not copy.reads.counted else ():
         each = zip(terms, last.tolist(), arrival_rates(reads, goes), strict=True)
-        rates.update({term: ReadValue(day, float(rate)) for term, day, rate in each})
+        noted.update({term: ReadValue(day, float(rate)) for term, day, rate in each})
     held = copy.records, copy.seen
-    return Rotation(interface, *held, came, copy.arrival[1], noted=rates, goes=goes)
+    return Rotation(interface, *held, came, copy.arrival[1], noted=noted, goes=goes)
 
 
 def _listed(interface: Interface) -> Interface:
