@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -350,6 +351,11 @@ def quality(told: list[AuditScores], period: float = 20.0) -> dict[str, Any]:
     }
 
 
+def true_quality(told: AuditScores) -> float:
+    """Return the mean true quality of the copy at its audits, from ``FIRST`` on."""
+    return fmean(truth for day, _, truth, _ in told.found if day >= FIRST)
+
+
 def formed(folder: Path) -> tuple[Relation, str]:
     """Return the largest table looked at daily, and what a form asks for to read it.
 
@@ -378,6 +384,7 @@ def forms(folder: Path, seeds: tuple[int, ...] = (17, 18)) -> dict[str, Any]:
         busy = [one(seed, faster=True) for seed in seeds]
         out[name] = {
             "quality": quality(calm + busy),
+            "true_quality": [true_quality(one) for one in calm],
             "as_recorded": covered(calm, FIRST, DAYS),
             "before_the_change": covered(busy, FIRST, MIDDLE),
             "after_the_change": covered(busy, MIDDLE, DAYS),

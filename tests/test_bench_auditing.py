@@ -197,3 +197,11 @@ def test_summaries_are_told_by_phase():
     both = auditing_texts.phase(rows, 2, 4)
     assert both["summaries"] == 2
     assert 0.8 < auditing_texts.holds(1000) < 1.0
+
+
+def test_the_true_quality_is_the_mean_from_the_first_day_that_counts_on():
+    one = auditing_sets.AuditScores()
+    first = auditing_sets.FIRST
+    one.found += [(first - 1.0, 0.2, 0.1, 5.0), (first, 0.9, 0.6, 5.0)]
+    one.found.append((first + 9.0, 0.3, 0.8, 1.0))
+    assert auditing_sets.true_quality(one) == pytest.approx(0.7)

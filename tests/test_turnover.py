@@ -6,9 +6,9 @@ from hypothesis import given, strategies as st
 
 from halflife.core.object_store import Listing
 from halflife.core.tracker import Tracker
-from halflife.kinds.form.turnover import turnover
 from halflife.models.turnover import Turnover, bounds, quality, unrest_of_events
 from halflife.queries.form_copy import FormCopy
+from halflife.queries.turnover import turnover
 
 
 def test_quality_of_a_worked_example():

@@ -19,6 +19,7 @@ from halflife.models.value_arrivals import (
     MEANS,
     SHAPES,
     ValueReads,
+    arrival_rates,
     missing,
 )
 
@@ -88,6 +89,19 @@ def test_mean_and_variance_are_those_of_sums_by_hand():
     assert found.variance[0] == pytest.approx(variance, rel=1e-4)
 
 
+def test_rates_are_those_of_sums_by_hand():
+    given = reads([4, 0, 1, 0, 3], [20, 25, 9, 0, 30], [0, 0, 0, 1, 1], single=1.0)
+    found = arrival_rates(given, STAY.goes)
+    for value in range(5):
+        day = np.zeros(5)
+        day[value] = 1.0
+        mean, _ = by_hand(given, day)
+        assert found[value] == pytest.approx(mean, rel=1e-4)
+    # Two a day for ten thousand days are two a day.
+    known = arrival_rates(reads([20_000], [10_000.0]), STAY.goes)
+    assert known == pytest.approx([2.0], rel=1e-3)
+
+
 def test_simulated_forms_lack_what_is_expected_as_unsurely():
     rng, off = np.random.default_rng(3), []
     for _ in range(300):
@@ -146,6 +160,17 @@ def test_more_is_missing_later_in_any_order_of_values(values, later, goes, seed)
     same = ValueReads(came[order], watched[order], bare[order], 1.0)
     for one, other in zip(found, missing(same, waited[order], turns), strict=True):
         assert one == pytest.approx(other, rel=1e-9, abs=1e-12)
+
+
+@given(values=few, goes=st.floats(1e-6, 0.5), seed=st.integers(0, 9))
+@settings(deadline=None, max_examples=60)
+def test_rates_are_positive_and_of_their_values_in_any_order(values, goes, seed):
+    came, watched, bare, _ = np.array(values, dtype=float).T
+    found = arrival_rates(ValueReads(came, watched, bare, 1.0), goes)
+    assert (found > 0.0).all()
+    order = np.random.default_rng(seed).permutation(came.size)
+    same = ValueReads(came[order], watched[order], bare[order], 1.0)
+    assert arrival_rates(same, goes) == pytest.approx(found[order], rel=1e-9)
 
 
 @given(

@@ -86,7 +86,7 @@ def test_what_came_is_counted_by_value_also_if_it_went_again():
     first, then = records(Oslo=2, Bergen=1), records(Oslo=4)
     copy = copied((1.0, first), (4.0, then), (6.0, records(Oslo=3)), (7.0, then))
     reads = FormReads({BERGEN: 6.0, MOSS: 1.0, OSLO: 7.0, ROROS: 0.0})
-    ((last, found),) = choice_reads(replace(copy, reads=reads))
+    ((_, last, found),) = choice_reads(replace(copy, reads=reads))
     assert last.tolist() == [6.0, 1.0, 7.0, 1.0]  # none before the crawl ended
     assert found.watched.tolist() == [5.0, 0.0, 6.0, 0.0]
     assert found.came.tolist()[:2] == [0.0, 0.0]

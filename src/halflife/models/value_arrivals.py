@@ -49,12 +49,41 @@ class ValueReads:
     single: float = 0.0
 
 
+def arrival_rates(reads: ValueReads, goes: float) -> Floats:
+    """Return the mean rate at which records come to each value, in records a day.
+
+    ``goes`` is the rate at which records go, as for the grid of bare values.
+    """
+    rows = np.column_stack([reads.bare, reads.came, reads.watched])
+    rows, place, number = np.unique(
+        rows, axis=0, return_inverse=True, return_counts=True
+    )
+    rate, now = np.zeros(len(rows)), np.zeros((len(rows), 1))
+    for bare in (False, True):
+        group = (rows[:, 0] > 0) == bare
+        if group.any():
+            seen = rows[group, 1], rows[group, 2], number[group].astype(np.float64)
+            _, rate[group] = _group(*seen, now[group], _grid(reads, goes, bare=bare))
+    return rate[place.reshape(-1)]
+
+
+def still_there(days: Floats, goes: float) -> Floats:
+    """Return the days in which records came that are still there.
+
+    Of those that came at the rate r in the last t days, r (1 - exp(-d t)) / d are
+    still there if they go at the rate d.
+
+    >>> still_there(np.array([3.0, 30.0]), 0.1).round(2)
+    array([2.59, 9.5 ])
+    """
+    return -np.expm1(-goes * days) / goes
+
+
 def missing(reads: ValueReads, waited: Floats, turns: Turnover) -> Missing:
     """Return how many records the copy lacks.
 
     ``waited`` has the days since each value was last read, a row for each value and a
-    column for each moment. Of the records that came during t days at the rate r,
-    r (1 - exp(-d t)) / d are still there if they go at the rate d.
+    column for each moment. Only records that are still there count (``still_there``).
 
     All values share one pace, and its days are a Gamma process of the variance u a day:
     what came in t_v and t_w days has the covariance u r_v r_w min(t_v, t_w).
@@ -62,14 +91,13 @@ def missing(reads: ValueReads, waited: Floats, turns: Turnover) -> Missing:
     rows = np.column_stack([reads.bare, reads.came, reads.watched, waited])
     rows, number = np.unique(rows, axis=0, return_counts=True)
     own = rows[:, 0] > 0
-    goes = turns.goes
-    days = -np.expm1(-goes * rows[:, 3:]) / goes
+    days = still_there(rows[:, 3:], turns.goes)
     parts, rate = [], np.zeros(len(rows))
     for group in (~own, own):
         if not group.any():
             continue
         seen = rows[group, 1], rows[group, 2], number[group].astype(np.float64)
-        grid = _grid(reads, turns, bare=bool(own[group][0]))
+        grid = _grid(reads, turns.goes, bare=bool(own[group][0]))
         part, rate[group] = _group(*seen, days[group], grid)
         parts.append(part)
     mean, variance = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
@@ -77,7 +105,7 @@ def missing(reads: ValueReads, waited: Floats, turns: Turnover) -> Missing:
     return Missing(mean, variance, np.array(shared))
 
 
-def _grid(reads: ValueReads, turns: Turnover, *, bare: bool) -> Floats:
+def _grid(reads: ValueReads, goes: float, *, bare: bool) -> Floats:
     """Return the mean rates that are possible, on a logarithmic scale.
 
     That of values which showed records is about what came, for each day watched. There
@@ -91,7 +119,7 @@ def _grid(reads: ValueReads, turns: Turnover, *, bare: bool) -> Floats:
     usual = (float(reads.came[shown].sum()) + _HALF) / days
     if not bare:
         return np.geomspace(usual / KNOWN, usual * KNOWN, MEANS)
-    fewest = (reads.single + _HALF) * turns.goes / max(float((~shown).sum()), 1.0)
+    fewest = (reads.single + _HALF) * goes / max(float((~shown).sum()), 1.0)
     low, high = sorted((fewest, usual))
     return np.geomspace(low / WIDE, high * WIDE, MEANS)
 

@@ -39,6 +39,7 @@ from halflife.queries.policies import EXPECTED, INDEX, SURE, RuleContext
 from halflife.queries.recovery import NOTHING_MORE, SPENT, Recovery, search_ahead
 from halflife.queries.split_crawl import CrawlRun
 from halflife.queries.turn_result import PlannedQuery, QueryOutcome, TurnResult
+from halflife.queries.value_reads import rotation
 
 BRIEF = 1e-6  # days
 SAMPLED = 0.5  # share of a turn's requests for a sample if records are refreshed too
@@ -129,10 +130,7 @@ class Upkeep:
     @cached_property
     def values(self) -> Rotation:
         """What each value of a choice is likely to bring; empty without choices."""
-        held = self._held
-        came = {key for key, moment in held.came.items() if moment > held.since}
-        copy = held.records, held.seen
-        return Rotation(self._interface, *copy, came, held.arrival[1])
+        return rotation(self._held, self._interface)
 
     @cached_property
     def copy(self) -> Copy:

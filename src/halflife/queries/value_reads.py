@@ -13,8 +13,10 @@ import numpy as np
 
 from halflife.core.arrays import Floats
 from halflife.core.forms import Attribute, Interface, Query, Term, terms_of
-from halflife.models.value_arrivals import ValueReads
+from halflife.models.value_arrivals import ValueReads, arrival_rates
+from halflife.queries.fresh.rotation import ReadValue, Rotation
 from halflife.queries.ledger import Ledger
+from halflife.queries.turnover import turnover
 
 if TYPE_CHECKING:
     from halflife.queries.form_copy import FormCopy
@@ -24,11 +26,13 @@ class ChoiceReads(NamedTuple):
     """What was found in the values of one attribute.
 
     Attributes:
+        terms: The values.
         last: When each was last read, in days.
         reads: What was found in each.
 
     """
 
+    terms: tuple[Term, ...]
     last: Floats
     reads: ValueReads
 
@@ -92,7 +96,25 @@ def choice_reads(copy: "FormCopy") -> Iterator[ChoiceReads]:
             np.array([float(not old[term]) for term in terms]),
             float(sum(number == 1 for number in old.values())),
         )
-        yield ChoiceReads(last, found)
+        yield ChoiceReads(tuple(terms), last, found)
+
+
+def rotation(copy: "FormCopy", interface: Interface) -> Rotation:
+    """Return what each value of a choice is likely to bring; empty without choices.
+
+    Values without any record held are known by when they were last read, if noted. But
+    where a form counts all its records, the count shows that some are missing, and the
+    search for them finds the values: reading empty ones beside it would cost more than
+    it brings.
+    """
+    came = {key for key, moment in copy.came.items() if moment > copy.since}
+    goes = turnover(copy).goes
+    noted: dict[Term, ReadValue] = {}
+    for terms, last, reads in choice_reads(copy) if not copy.reads.counted else ():
+        each = zip(terms, last.tolist(), arrival_rates(reads, goes), strict=True)
+        noted.update({term: ReadValue(day, float(rate)) for term, day, rate in each})
+    held = copy.records, copy.seen
+    return Rotation(interface, *held, came, copy.arrival[1], noted=noted, goes=goes)
 
 
 def _listed(interface: Interface) -> Interface:

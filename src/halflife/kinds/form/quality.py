@@ -8,11 +8,11 @@ from halflife.core.arrays import Floats
 from halflife.core.forecast import Forecast
 from halflife.kinds.form import runner, value
 from halflife.kinds.form.settings import FormConfig
-from halflife.kinds.form.turnover import turnover
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.models.turnover import Missing, Turnover, bounds, counted_missing
 from halflife.models.value_arrivals import missing
 from halflife.queries.form_copy import FormCopy
+from halflife.queries.turnover import turnover
 from halflife.queries.value_reads import choice_reads
 
 
@@ -75,7 +75,7 @@ def _lacks(
     """
     found = [
         missing(reads, rhythm.between(last[:, None], then), turns)
-        for last, reads in choice_reads(copy)
+        for _, last, reads in choice_reads(copy)
     ]
     if copy.reads.counted is not None and not copy.unfound and len(copy.records):
         at, total = copy.reads.counted

@@ -8,6 +8,8 @@ then it is known how long each value has waited, and how many new records it bro
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from math import ceil
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -15,6 +17,7 @@ from numpy.random import Generator
 from halflife.core.forms import Interface, Query, Term, terms_of
 from halflife.core.object_store import Attributes
 from halflife.core.wording import span
+from halflife.models.value_arrivals import still_there
 from halflife.queries.fresh import Choice
 from halflife.queries.ledger import Ledger
 from halflife.queries.local import LocalRecords
@@ -22,6 +25,20 @@ from halflife.queries.local import LocalRecords
 SURE = 1.0  # new records after which a value's own pace weighs as much as the usual one
 EARLY = 0.25  # the quantile of ages taken as the time since a value was read
 NOBODY = 0.5  # the number of records assumed for a value without any
+NEVER_GOES = 1e-9  # a day: the rate at which records go if that is not known
+
+
+class ReadValue(NamedTuple):
+    """What was found in a value of a choice.
+
+    Attributes:
+        last: When it was last read whole, in days; when the first crawl ended if never.
+        rate: The records that come to it, a day.
+
+    """
+
+    last: float
+    rate: float
 
 
 class Rotation:
@@ -31,22 +48,32 @@ class Rotation:
     of the whole copy, its pace is r = (c + k) / (W + k / (lambda n)) for n records
     held; E = r t new ones are expected t days after it was read.
 
+    Records held show when their value was read, but an empty one shows nothing: it
+    waited since it was last noted as read, and has its own rate r. It may wait for
+    weeks, so only what is still there counts: E = r (1 - exp(-d t)) / d new ones if
+    records go at the rate d. What is not noted is taken as usual.
+
     Args:
         interface: What the form can do.
         records: The copy, by key.
         seen: When each was last seen, in days.
         came: The records that came since the copy was first read.
         watched: The days since then.
+        noted: When values were last read, and at which rate records come to them.
+        goes: The rate at which records go.
 
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (the copy, and what was noted beside it)
         self,
         interface: Interface,
         records: Mapping[str, Attributes],
         seen: Mapping[str, float],
         came: Collection[str],
         watched: float,
+        *,
+        noted: Mapping[Term, ReadValue] = MappingProxyType({}),
+        goes: float = NEVER_GOES,
     ) -> None:
         self._interface, self._watched = interface, watched
         self._usual = max((len(came) + NOBODY) / watched / max(len(records), 1), 1e-9)
@@ -60,6 +87,9 @@ class Rotation:
                 if interface.attribute(term.attribute).kind != "keyword":
                     self._seen.setdefault(term, []).append(seen[key])
                     self._came[term] = self._came.get(term, 0) + (key in came)
+        empty = noted.keys() & {term for term, held in self._seen.items() if not held}
+        self._empty = {term: noted[term] for term in empty}
+        self._goes = goes
 
     def __bool__(self) -> bool:
         return bool(self._seen)
@@ -80,10 +110,12 @@ class Rotation:
         return max(requests.values(), default=0)
 
     def days_since_read(self, query: Query, now: float, usual: float) -> float:
-        """Return the days since a value was read; ``usual`` without records."""
-        seen = self._seen.get(query.terms[0], ())
+        """Return the days since a value was read; ``usual`` if nothing shows it."""
+        term = query.terms[0]
+        seen = self._seen.get(term, ())
         if not len(seen):
-            return max(usual, 0.0)
+            waited = now - self._empty[term].last if term in self._empty else usual
+            return max(waited, 0.0)
         return max(float(np.quantile(now - np.array(seen), EARLY)), 0.0)
 
     def ranked(self, now: float, usual: float) -> list[Choice]:
@@ -92,7 +124,7 @@ class Rotation:
         for term in self._seen:
             query = Query.of(term)
             days = self.days_since_read(query, now, usual)
-            expected = self._pace(term) * days
+            expected = self._expected(term, days)
             held = len(self._seen[term])
             pages = max(ceil((held + expected) / self._interface.page_size), 1)
             why = f"about {expected:.1f} new, {held} held, read {span(days)} ago"
@@ -101,6 +133,12 @@ class Rotation:
             )
         ranking.sort(key=lambda entry: -entry[0])
         return [choice for gain, choice in ranking if gain > 0]
+
+    def _expected(self, term: Term, days: float) -> float:
+        if term in self._empty:
+            there = still_there(np.array(days), self._goes)
+            return self._empty[term].rate * float(there)
+        return self._pace(term) * days
 
     def _pace(self, term: Term) -> float:
         held = max(float(len(self._seen[term])), NOBODY)
