@@ -1,14 +1,15 @@
 """Targets kept live: the real service over real HTTP, beside single intervals.
 
-``python -m lab.mixedtargets DIR OUT [--seed N]`` serves worlds of recorded
-histories on the loopback (``lab.mixedworld``), lets the service spend no more than
-targets ask for, from the first day on, and judges it after two weeks. To the folder OUT
-goes ``mixedtargets.json``, and to stdout: the share of moments at which each target was
-kept (in these days, and in all since it was set), what its audits said beside the
-truth, and the requests beside those of the best single interval, which looks at the
-same sources in replay and is found in hindsight. ``needed_at_first`` is what the plan
-says that a target needs when it is first judged; none, or more than the budget, and it
-is out of reach.
+``python -m lab.mixedtargets DIR OUT [--seed N] [--only SOURCE]`` serves worlds of
+recorded histories on the loopback (``lab.mixedworld``), lets the service spend no more
+than targets ask for, from the first day on, and judges it after two weeks. To the
+folder OUT goes ``mixedtargets.json``, and to stdout: the share of moments at which each
+target was kept (in these days, and in all since it was set), what its audits said
+beside the truth, and the requests beside those of the best single interval, which looks
+at the same sources in replay and is found in hindsight. ``needed_at_first`` is what the
+plan says that a target needs when it is first judged; none, or more than the budget,
+and it is out of reach. With ``--only`` a world has this source alone, such as
+``site1``.
 """
 
 import argparse
@@ -86,12 +87,14 @@ def best_interval(part: Part, level: float, at: Floats) -> dict[str, Any]:
     }
 
 
-def world(worlds: Worlds, seed: int, days: float = DAYS) -> dict[str, Any]:
-    """Return how the targets of one world were kept."""
-    with (
-        tempfile.TemporaryDirectory() as place,
-        opened(worlds.draw(seed), Path(place)) as stage,
-    ):
+def world(
+    worlds: Worlds, seed: int, days: float = DAYS, only: str = ""
+) -> dict[str, Any]:
+    """Return how the targets of one world, or of one source of it, were kept."""
+    parts = [p for p in worlds.draw(seed) if only in ("", p.name)]
+    if not parts:
+        raise SystemExit(f"world {seed} has no source {only!r}")
+    with tempfile.TemporaryDirectory() as place, opened(parts, Path(place)) as stage:
         targets = {
             p.name: f"{p.measure} >= {LEVELS[p.measure]} with confidence {KEPT}"
             for p in stage.parts
@@ -106,10 +109,10 @@ def world(worlds: Worlds, seed: int, days: float = DAYS) -> dict[str, Any]:
     return {"seed": seed, "requests_a_day": played.spent / days, "sources": rows}
 
 
-def run(folder: Path, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
-    """Return all figures."""
+def run(folder: Path, seeds: Sequence[int] = SEEDS, only: str = "") -> dict[str, Any]:
+    """Return all figures, or those of one source of each world."""
     worlds = Worlds(folder, TRAIN + DAYS)
-    found = [world(worlds, seed) for seed in seeds]
+    found = [world(worlds, seed, only=only) for seed in seeds]
     return {"days": DAYS, "train": TRAIN, "worlds": found}
 
 
@@ -119,8 +122,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="with objects/ and sites/")
     parser.add_argument("out", type=Path, help="where mixedtargets.json goes")
     parser.add_argument("--seed", type=int, action="append")
+    parser.add_argument("--only", default="", help="the one source to serve")
     given = parser.parse_args(argv)
-    text = json.dumps(run(given.folder, tuple(given.seed or SEEDS)), indent=1)
+    seeds = tuple(given.seed or SEEDS)
+    text = json.dumps(run(given.folder, seeds, given.only), indent=1)
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "mixedtargets.json").write_text(text + "\n")
     sys.stdout.write(text + "\n")

@@ -1,9 +1,13 @@
 """Single intervals in a mixed world, found in hindsight."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from halflife.recordings.pages import Recording
+from lab import mixedtargets
 from lab.mixedparts import Site
 from lab.mixedtargets import best_interval, in_turn
 
@@ -41,3 +45,23 @@ def test_the_best_interval_keeps_the_level_and_a_longer_one_does_not(site):
 
 def test_a_level_that_no_interval_keeps_is_told(site):
     assert not best_interval(site, 1.0, AT)["reachable"]
+
+
+def test_a_world_of_one_source_names_it(site):
+    worlds = SimpleNamespace(draw=lambda seed: (site,))
+    with pytest.raises(SystemExit, match="world 7 has no source 'b'"):
+        mixedtargets.world(worlds, 7, only="b")
+
+
+def test_a_world_of_one_source_serves_no_other(site, monkeypatch):
+    worlds, served = SimpleNamespace(draw=lambda seed: (site, other)), []
+    other = replace(site, name="b")
+
+    def opened(parts, place):
+        served.extend(parts)
+        raise InterruptedError
+
+    monkeypatch.setattr(mixedtargets, "opened", opened)
+    with pytest.raises(InterruptedError):
+        mixedtargets.world(worlds, 7, only="b")
+    assert served == [other]

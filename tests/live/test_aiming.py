@@ -376,3 +376,26 @@ def test_sources_of_pages_are_worked_at_apart_where_each_has_its_target(write, s
 def test_a_level_is_that_of_the_target_or_of_the_listing(write, server, more, level):
     (source,) = Config.load(write(listing(server, more))).source
     assert targets.level(source) == level
+
+
+def test_pages_are_fetched_again_only_once_all_were_fetched_in_the_round(write, server):
+    each, again = changing(server, "p", 40, 0.02), []
+    target = 'target = "freshness >= 0.9 with confidence 0.9"\n'
+    path = write(pages(server, "p", 40, target), requests=2400)
+
+    def watch(play):
+        each(play)
+        with SqliteStore.open(path.with_suffix(".db"), readonly=True) as store:
+            began = targets.round_began(store, "p")
+            with store.reading() as db:
+                (rows,) = db.execute(
+                    "SELECT count(DISTINCT item || ' ' || at), count(DISTINCT item)"
+                    " FROM observation WHERE at >= ?",
+                    (began,),
+                )
+        if rows[1] < 40:
+            again.append(rows[0] - rows[1])
+
+    Play(path, rhythm=QUARTERS).run(1.0, watch)
+    assert len(again) > 20
+    assert not any(again)

@@ -159,6 +159,12 @@ def recall(store: NoteBook, name: str) -> TargetMemory:
     return memory if chances is None else replace(memory, chances=chances)
 
 
+def round_began(store: NoteBook, name: str) -> float:
+    """Return when the present round of a source began; ``-inf`` before the first."""
+    memory = TARGET_MEMORY.load(store, name)
+    return -inf if memory is None else memory.began
+
+
 def remember(store: NoteBook, memories: Mapping[str, TargetMemory]) -> None:
     """Store the state of sources' targets."""
     for name, one in memories.items():

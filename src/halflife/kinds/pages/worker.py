@@ -14,6 +14,7 @@ from halflife.kinds.pages import audit, crawl
 from halflife.kinds.pages.interval_limits import MaxIntervalPolicy, MinIntervalBelief
 from halflife.kinds.pages.random_share import HalfRandomPolicy
 from halflife.kinds.pages.reading_advice import script_words
+from halflife.kinds.pages.round_policy import RoundPolicy
 from halflife.kinds.pages.runner import LONGEST_NAP, Keeper, SyncOutcome, keeping
 from halflife.kinds.pages.settings import PagesConfig
 from halflife.kinds.protocol import Desk, Errand, Report, Worker
@@ -53,8 +54,12 @@ class PageWorker:
         config, first = self._desk.config, self._sources[0]
         if targets.is_on(config) and targets.level(first) is not None:
             mixed = HalfRandomPolicy(keeper.loop.policy)
-            keeper.loop = replace(keeper.loop, policy=mixed, shortlist=None)
+            in_rounds = RoundPolicy(mixed, self._round_began)
+            keeper.loop = replace(keeper.loop, policy=in_rounds, shortlist=None)
         keep_intervals(keeper, first, targets.latest(first))
+
+    def _round_began(self) -> float:
+        return targets.round_began(self._desk.store, self._sources[0].name)
 
     async def sync(self, errand: Errand) -> Report:
         """Audit some random pages, then fetch where it buys most."""
