@@ -198,12 +198,12 @@ def test_recent_values_are_the_last_ones_known_at_each_look():
 
 
 def ready(found, cycle=1.0):
-    """Return scores of looks each of which is told of all the looks before it."""
+    """Return scores of forecasts, each made after all earlier ones were settled."""
     n = len(found)
     return SimpleNamespace(
         found=np.array(found),
         order=np.arange(n),
-        told=np.arange(n),
+        settled=np.arange(n),
         cycle=cycle,
         cycles=np.arange(n) / cycle,
     )

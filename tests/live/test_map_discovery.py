@@ -13,7 +13,6 @@ from halflife.config import Config
 from halflife.core.errors import ConfigError
 from halflife.engine import bootstrap
 from halflife.kinds.pages import (
-    map_discovery as pages_map_discovery,
     map_limits as pages_map_limits,
 )
 from service_parts import HOME, Play, fullest, ledger
@@ -153,7 +152,7 @@ def test_an_index_of_indexes_without_end_ends(write, wide):
         Play(path).run(0.3 / 24)
         assert len(set(endless.asked)) <= 2 + wide
         with bootstrap.reading(Config.load(path)) as store:
-            assert pages_map_discovery.item_count(store, "e") == 1 + wide
+            assert store.item_count(["e"]) == 1 + wide
 
 
 def test_a_chain_of_maps_without_end_ends(write, monkeypatch):
@@ -171,7 +170,7 @@ def test_a_chain_of_maps_without_end_ends(write, monkeypatch):
         for _ in range(2):  # also if it is begun anew
             Play(path).run(0.1 / 24)
         with bootstrap.reading(Config.load(path)) as store:
-            assert pages_map_discovery.item_count(store, "e") == 22
+            assert store.item_count(["e"]) == 22
 
 
 def test_maps_make_no_more_pages_known_than_the_limit(write, monkeypatch, capsys):

@@ -56,7 +56,7 @@ class PolicyError(HalflifeError):
 
     """
 
-    def __init__(self, policy: str, why: str) -> None:
+    def __init__(self, policy: str, why: str = "failed") -> None:
         super().__init__(f"policy {policy!r} {why}")
         self.policy = policy
 

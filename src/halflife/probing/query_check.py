@@ -26,15 +26,20 @@ class QueryCheck:
 
     Args:
         search: Queries the database.
+        spent: Says whether no request is left; then nothing more is searched for.
 
     Attributes:
         ignored: Whether the database was found to ignore queries.
 
     """
 
-    def __init__(self, search: Callable[[str], SearchAnswer]) -> None:
+    def __init__(
+        self,
+        search: Callable[[str], SearchAnswer],
+        spent: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.ignored = False
-        self._search = search
+        self._search, self._spent = search, spent
         self._answers: list[tuple[str, SearchAnswer]] = []
         self._done = False
         self._met = self._shown = 0
@@ -50,7 +55,8 @@ class QueryCheck:
         self._met += sum(words <= set(document.words) for document in whole)
         self._done = len(self._answers) >= WATCHED
         least = MET if self._done else UNMET
-        if len(self._answers) >= ALIKE and self._suspicious(least):
+        enough = len(self._answers) >= ALIKE and not self._spent()
+        if enough and self._suspicious(least):
             self._done = True
             self.ignored = self._is_ignored()
 
@@ -70,6 +76,8 @@ class QueryCheck:
         answers = [nothing, *(answer for _, answer in self._answers)]
         if all(_keys(answer) == _keys(first) for answer in answers):
             return True
+        if self._spent():
+            return False
         again = self._search(query)
         return bool(again.documents) and _keys(again) != _keys(first)
 

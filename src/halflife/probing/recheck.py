@@ -72,7 +72,7 @@ def recheck(  # noqa: PLR0913  (as sampling has them)
         over: Whether nothing more can be requested.
 
     """
-    collector = SampleCollector(db, shown, shown, snippets=snippets)
+    collector = SampleCollector(db, shown, shown, requests=requests, snippets=snippets)
     pools, result = _WordPools(old, dictionary), RecheckResult(None, float("nan"), ())
     for share in STAGES:
         while collector.requests < share * requests:

@@ -130,7 +130,7 @@ class SampleCollector:
         self.queries: list[SampleQuery] = []
         self.requests = 0
         self.refused = 0  # snippets that were shown and not used
-        self._check = QueryCheck(self._search)
+        self._check = QueryCheck(self._search, lambda: self.spent)
 
     @property
     def spent(self) -> bool:
