@@ -190,6 +190,7 @@ def project(tmp_path_factory):
         stack.callback(lambda: [one.set() for one in site.going.values()])
         for _ in range(3):
             many.start("--health", "0")
+        wait_for(lambda: len(many.ports()) == 3)
         yield many
     print((folder / "workers.log").read_text())  # noqa: T201  (if it fails)
 
@@ -231,6 +232,10 @@ def get(address, **headers):
             return error.code, error.read().decode()
 
 
+def metrics(places):
+    return [get(f"{place}/metrics")[1] for place in places]
+
+
 def test_status_shows_what_is_read_and_by_whom(project, capsys):
     wait_for(lambda: project.readers().keys() >= set(STUCK))
     assert main(["status", "--json", "--config", str(project.config)]) == 0
@@ -244,14 +249,18 @@ def test_status_shows_what_is_read_and_by_whom(project, capsys):
 def test_health_and_metrics_of_running_workers(project):
     places = [f"http://127.0.0.1:{port}" for port in project.ports()]
     assert len(places) == 3
+    # Tests of this file may be divided among processes, each with its own project.
+    wait_for(lambda: all(project.held(name) == 6 for name in QUICK))
     wait_for(lambda: 503 in [get(f"{place}/health")[0] for place in places])
+    wait_for(lambda: any("halflife_quality{" in one for one in metrics(places)))
+    wait_for(lambda: project.query("SELECT 1 FROM @message"))
     found = [get(f"{place}/health") for place in places]
     rows = [json.loads(text) for _, text in found]
     # The worker that decides knows of the answer that waits; all are at work.
     assert sorted(status for status, _ in found) == [200, 200, 503]
     assert [row["reasons"] for row in rows if row["reasons"]] == [["killed: held"]]
     assert all(row["control"] == "running" and row["turns"] > 0 for row in rows)
-    texts = [get(f"{place}/metrics")[1] for place in places]
+    texts = metrics(places)
     assert sum("halflife_quality{" in text for text in texts) == 1
     # It need not wait for more of the same.
     assert len(project.query("UPDATE @message SET due = 0 RETURNING id")) == 1
@@ -291,6 +300,7 @@ def test_nobody_else_fetches_beside_workers(project, verb, capsys):
 
 @pytest.mark.faults
 def test_a_listing_of_a_worker_that_is_killed_is_read_by_another(project):
+    wait_for(lambda: project.readers().keys() >= set(STUCK))
     dead = project.readers()["killed"]
     project.again = project.readers()["restarted"] == dead  # it may read both
     project.kill(project.process(dead))
@@ -305,6 +315,9 @@ def test_a_listing_of_a_worker_that_is_killed_is_read_by_another(project):
 
 
 def test_a_rolling_restart_reads_nothing_twice(project):
+    project.site.going["killed"].set()
+    wait_for(lambda: "restarted" in project.readers())
+    wait_for(lambda: all(project.held(name) == 6 for name in (*QUICK, "killed")))
     old = list(project.workers)
     reader = project.process(project.readers()["restarted"])
     project.start()
@@ -322,6 +335,11 @@ def test_a_rolling_restart_reads_nothing_twice(project):
 
 
 def test_an_alert_is_raised_and_sent_once_whoever_plans(project):
+    wait_for(lambda: project.query("SELECT 1 FROM @message"))
+    if not project.query("SELECT 1 FROM @planner WHERE epoch > 1"):  # a new project
+        project.kill(project.process(project.planner()))
+        project.start()
+        project.query("UPDATE @message SET due = 0 RETURNING id")
     wait_for(lambda: project.query("SELECT 1 FROM @planner WHERE epoch > 1"))
     wait_for(lambda: project.site.told)
     assert project.query("SELECT count(*) FROM @message") == [(1,)]
