@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from halflife.models.turnover import (
-    Missing,
+    LackingRecords,
     Turnover,
     bounds,
     came_since,
@@ -203,7 +203,7 @@ def test_quality_with_what_is_known_to_be_missing():
     alive = np.exp(-turns.goes * age)
     ten, four, none = np.full(1, 10.0), np.full(1, 4.0), np.zeros(1)
     (mean,), (variance,) = quality(
-        turns, 100, alive, age, lacks=Missing(ten, four, none)
+        turns, 100, alive, age, lacks=LackingRecords(ten, four, none)
     )
     s = np.exp(-0.04)
     assert mean == pytest.approx(100 * s / 110)
@@ -218,7 +218,7 @@ def test_quality_with_what_is_known_to_be_missing():
 def test_of_two_wrong_records_both_may_be_missing_ones():
     turns = Turnover(came=9.0, went=9.0, days=30.0, seen=900.0)
     still, now = np.ones((20, 1)), np.zeros((20, 1))
-    lacks = Missing(np.full(1, 3.0), np.full(1, 0.5), np.zeros(1))
+    lacks = LackingRecords(np.full(1, 3.0), np.full(1, 0.5), np.zeros(1))
     _, _, (high,) = bounds(turns, 20, still, now, lacks=lacks)
     assert 20 / high - 20 == pytest.approx(round(20 / high - 20))
     assert high < 1.0

@@ -101,7 +101,7 @@ def kept_variance(lags: Floats) -> Floats:
     return np.array(kept)
 
 
-class Missing(NamedTuple):
+class LackingRecords(NamedTuple):
     """The records that a copy lacks, for each moment.
 
     Attributes:
@@ -118,18 +118,18 @@ class Missing(NamedTuple):
     doubt: Floats | float = 0.0
 
 
-def came_since(turns: Turnover, t: Floats) -> Missing:
+def came_since(turns: Turnover, t: Floats) -> LackingRecords:
     """Return how many records came in ``t`` days, whatever value they have.
 
     With the rate r that is z = r t, of the variance z, and z^2 / came as r is learned.
     """
     z = turns.comes * t
-    return Missing(z, z, turns.comes**2 * t, z**2 / (turns.came + _HALF))
+    return LackingRecords(z, z, turns.comes**2 * t, z**2 / (turns.came + _HALF))
 
 
 def counted_missing(
     turns: Turnover, total: float, held: Floats, then: Floats
-) -> Missing:
+) -> LackingRecords:
     """Return how many records the copy lacks if all were counted once.
 
     ``held`` has the days from when each record of the copy was last seen to the count
@@ -145,7 +145,7 @@ def counted_missing(
     gone = -np.expm1(-turns.goes * unseen)
     lacked = max(total - held.size, 0.0) + float(gone.sum())
     new = came_since(turns, np.maximum(then, 0.0))
-    return Missing(
+    return LackingRecords(
         lacked + new.mean,
         float(np.sum(gone * (1.0 - gone))) + new.variance,
         new.shared + (turns.goes * held.size) ** 2 * float(unseen.mean()),
@@ -160,7 +160,7 @@ def quality(
     age: Floats,
     *,
     comes: bool = True,
-    lacks: Missing | None = None,
+    lacks: LackingRecords | None = None,
 ) -> tuple[Floats, Floats]:
     """Return mean and variance of the quality of ``n`` records, for each column.
 
@@ -206,7 +206,7 @@ def bounds(  # noqa: PLR0913  (the quality, and how sure its bounds are)
     *,
     confidence: float = 0.95,
     comes: bool = True,
-    lacks: Missing | None = None,
+    lacks: LackingRecords | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """Return mean, low and high of the quality with the moments of ``quality``.
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats
-from halflife.models.turnover import LEAST, Missing, Turnover
+from halflife.models.turnover import LEAST, LackingRecords, Turnover
 
 # Shapes from a few values that get nearly all to values that are all alike.
 SHAPES = np.geomspace(0.05, 6.4, 8)
@@ -79,7 +79,7 @@ def still_there(days: Floats, goes: float) -> Floats:
     return -np.expm1(-goes * days) / goes
 
 
-def missing(reads: ValueReads, waited: Floats, turns: Turnover) -> Missing:
+def missing(reads: ValueReads, waited: Floats, turns: Turnover) -> LackingRecords:
     """Return how many records the copy lacks.
 
     ``waited`` has the days since each value was last read, a row for each value and a
@@ -102,7 +102,7 @@ def missing(reads: ValueReads, waited: Floats, turns: Turnover) -> Missing:
         parts.append(part)
     mean, variance = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
     shared = [_together(rate * number, column) for column in days.T]
-    return Missing(mean, variance, np.array(shared))
+    return LackingRecords(mean, variance, np.array(shared))
 
 
 def _grid(reads: ValueReads, goes: float, *, bare: bool) -> Floats:

@@ -9,7 +9,7 @@ from halflife.core.forecast import Forecast
 from halflife.kinds.form import runner, value
 from halflife.kinds.form.settings import FormConfig
 from halflife.models.rhythm import FLAT, Rhythm
-from halflife.models.turnover import Missing, Turnover, bounds, counted_missing
+from halflife.models.turnover import LackingRecords, Turnover, bounds, counted_missing
 from halflife.models.value_arrivals import missing
 from halflife.queries.form_copy import FormCopy
 from halflife.queries.turnover import turnover
@@ -66,7 +66,7 @@ def form_quality(
 
 def _lacks(
     copy: FormCopy, turns: Turnover, then: Floats, rhythm: Rhythm
-) -> Missing | None:
+) -> LackingRecords | None:
     """Return how many records the copy lacks; None if too little was noted.
 
     By when each value was last read, or by the number of all records if the form counts
