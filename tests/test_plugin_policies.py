@@ -21,7 +21,7 @@ from halflife.policies.listings import ListingPolicy
 from halflife.policies.valuation import gain_policy, offered
 
 OURS = '''
-"""Policies that do what they are told to."""
+"""Policies whose faults a test chooses."""
 
 from dataclasses import replace
 
