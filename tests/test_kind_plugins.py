@@ -125,6 +125,7 @@ def test_a_key_of_a_plug_in_is_unknown_elsewhere(install):
     [
         ("import no_such_module_at_all", "ModuleNotFoundError: No module named 'no_s"),
         ("def (", "SyntaxError: "),
+        ("raise SystemExit('no licence')", "SystemExit: no licence"),
         ("raise RuntimeError('two\\nlines')", "RuntimeError: two lines"),
         ("", "AttributeError: module 'census_kind' has no attribute 'Census'"),
     ],

@@ -114,6 +114,7 @@ def test_what_makes_no_sink_is_the_trouble_of_its_sink(install, tmp_path):
     ("points", "code", "said"),
     [
         ("counter = counter_sink:Counter", "1 / 0", "cannot be imported: ZeroDivision"),
+        ("counter = counter_sink:Counter", "exit(3)", "cannot be imported: SystemExit"),
         (
             "counter = counter_sink:Counter",
             "Counter = 3",
