@@ -258,24 +258,22 @@ def markdown(
                 else "{:+.2f} [{:+.2f}, {:+.2f}]".format(*row.gain)
             )
             text += f"| {row.name} | {row.ratio:.3f} | {gain} | {row.wins} |\n"
-        for name in (*RIVALS, *BOUNDS):
-            text += _other(log, name, splits, share)
+        for name, ratio in others(log, splits, share).items():
+            shown = f"*bound: {name}*" if name in BOUNDS else f"`{name}`"
+            text += f"| {shown} | {ratio:.3f} | | |\n"
     return text
 
 
-def _other(log: Log, name: str, splits: int, share: float) -> str:
-    """Return the row of a rival or a bound."""
-    found = []
-    for split in range(splits):
-        for half in (0, 1):
-            even = log.known[UNIFORM, split, half, share]["stale"]
-            key = ("bounds" if name in BOUNDS else name), split, half, share
-            if key not in log.known:
-                return ""
-            row = log.known[key]
-            found.append(row[name if name in BOUNDS else "stale"] / even)
-    shown = f"*bound: {name}*" if name in BOUNDS else f"`{name}`"
-    return f"| {shown} | {float(np.mean(found)):.3f} | | |\n"
+def others(log: Log, splits: int, share: float) -> dict[str, float]:
+    """Return the shares of rivals and bounds that were played on every half."""
+    found = {}
+    for name in (*RIVALS, *BOUNDS):
+        key, column = ("bounds", name) if name in BOUNDS else (name, "stale")
+        cells = [(split, half, share) for split in range(splits) for half in (0, 1)]
+        if all((key, *cell) in log.known for cell in cells):
+            rows = ((log.known[key, *c], log.known[UNIFORM, *c]) for c in cells)
+            found[name] = float(np.mean([row[column] / u["stale"] for row, u in rows]))
+    return found
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -115,7 +115,7 @@ def halved_pages(data: Path, work: Path) -> Payload:
     rules = league.LeagueRules(HALVED_BUDGETS, 1)
     recorded = histories.load(data / "sites", days=league.DAYS)
     log = page_halves.Log.read(work / "page-halves.jsonl")
-    everybody = [page_halves.UNIFORM, *HALVED]
+    everybody = [*page_halves.RIVALS, "bounds", *HALVED]
     page_halves.fill(recorded, rules, everybody, SPLITS, log)
     rows = [
         {
@@ -129,6 +129,16 @@ def halved_pages(data: Path, work: Path) -> Payload:
         }
         for share in HALVED_BUDGETS
         for row in page_halves.table(log, HALVED, SPLITS, HALVED_BUDGETS, share)
+    ]
+    rows += [
+        {
+            "variant": name,
+            "kind": "bound" if name in page_halves.BOUNDS else "rival",
+            "budget": share,
+            "of_uniform": ratio,
+        }
+        for share in HALVED_BUDGETS
+        for name, ratio in page_halves.others(log, SPLITS, share).items()
     ]
     files = [f"sites/{name}" for name in resumed_league.PAGE_FILES]
     return {

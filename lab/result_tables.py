@@ -146,11 +146,13 @@ def _fresh(rows: Sequence[Mapping[str, Any]]) -> float:
 def halves(told: Mapping[str, Any]) -> str:
     """Return what page policies leave of ``uniform``'s staleness on halves of sites."""
     text = _head(["", "budget", "of `uniform`'s staleness", "gain, points", "wins"])
-    for row in told["rows"]:
-        gain = _interval(row["gain"], "+.2f") if row["wins"] else ""
-        name = row["variant"].replace("_", " ")
-        cells = [f"{row['budget']:.1%}", f"{row['of_uniform']:.3f}", gain, row["wins"]]
-        text += _line([name, *cells])
+    shown = {"rival": "`{}`", "bound": "*bound: {}*"}
+    for row in sorted(told["rows"], key=lambda row: row["budget"]):
+        wins = row.get("wins", "")
+        gain = _interval(row["gain"], "+.2f") if wins else ""
+        name = shown.get(row.get("kind", ""), "{}").format(row["variant"])
+        cells = [f"{row['budget']:.1%}", f"{row['of_uniform']:.3f}", gain, wins]
+        text += _line([name.replace("_", " "), *cells])
     return text
 
 

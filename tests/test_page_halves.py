@@ -71,6 +71,16 @@ def test_what_is_chosen_on_one_half_is_scored_on_the_other(tmp_path):
     assert rows["b"].wins == "1/2"
 
 
+def test_rivals_are_shown_as_shares_where_they_played_on_every_half(tmp_path):
+    log = Log.read(tmp_path / "log.jsonl")
+    made_up(log, {"uniform": (1.0, 0.5), "freshness": (0.8, 0.45), "a": (0.1, 0.1)})
+    log.known.update(dict.fromkeys([("oracle", 0, 0, 0.01)], {"stale": 0.1}))
+    assert page_halves.others(log, 1, 0.01) == {
+        "uniform": 1.0,
+        "freshness": pytest.approx((0.8 + 0.9) / 2),
+    }
+
+
 def test_variants_are_counted_also_if_they_are_not_shown(tmp_path):
     log = Log.read(tmp_path / "log.jsonl")
     made_up(log, {"uniform": (1.0, 1.0), "a": (0.2, 0.8), "gone": (0.6, 0.4)})
