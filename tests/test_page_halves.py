@@ -74,7 +74,7 @@ def test_what_is_chosen_on_one_half_is_scored_on_the_other(tmp_path):
 def test_rivals_are_shown_as_shares_where_they_played_on_every_half(tmp_path):
     log = Log.read(tmp_path / "log.jsonl")
     made_up(log, {"uniform": (1.0, 0.5), "freshness": (0.8, 0.45), "a": (0.1, 0.1)})
-    log.known.update(dict.fromkeys([("oracle", 0, 0, 0.01)], {"stale": 0.1}))
+    log.known["oracle", 0, 0, 0.01] = {"stale": 0.1}  # of one half alone
     assert page_halves.others(log, 1, 0.01) == {
         "uniform": 1.0,
         "freshness": pytest.approx((0.8 + 0.9) / 2),
