@@ -178,6 +178,14 @@ def test_time_runs_at_the_pace_of_each_day(seed):
     assert bursts.pace(rows) == pytest.approx(np.full(3, paces[-1]))
 
 
+def test_the_pace_of_a_site_without_pages_is_not_needed():
+    bursts = Bursts()
+    bursts.reach(0.0)
+    bursts.place(np.zeros(1, dtype=int), np.zeros(1, dtype=int))
+    bursts.set_pace(np.array([2.0, 3.0]))
+    assert bursts.pace(np.zeros(1, dtype=int)).tolist() == [2.0]
+
+
 def test_counts_of_a_day_are_those_expected_at_its_pace():
     bursts = Bursts()
     bursts.reach(0.0)

@@ -190,7 +190,8 @@ class Bursts:
 
     def set_pace(self, pace: Floats) -> None:
         """Set the pace of each site from the present bin on (``models.pace``)."""
-        self._pace[: pace.size, self._bins - 1 :] = pace[:, None]
+        known = pace[: self._pace.shape[0]]
+        self._pace[: known.size, self._bins - 1 :] = known[:, None]
         self._add_up(np.arange(self._lived.shape[0]))
 
     def pace(self, rows: Ints) -> Floats:
