@@ -367,3 +367,47 @@ def test_how_much_pages_differ_stays_known_when_pages_are_found(evidence):
     evidence.add([Item("https://a/0/new", group="a")])
     belief(evidence, 1.0, 1.0)
     assert belief._pages.shape == 4.0
+
+
+def hurried(rng, days, middle):
+    """Return a belief of 80 pages that change at 0.1, later at 0.5 a day."""
+    evidence, belief = Evidence.of(pages(4, 2, 10)), Neighbours()
+    texts = np.zeros(80, dtype=int)
+    look(evidence, range(80), 0.0, texts.astype(str))
+    for day in range(1, days + 1):
+        rate = 0.5 if day > middle else 0.1
+        texts = np.where(rng.random(80) < -np.expm1(-rate), day, texts)
+        rows = np.flatnonzero(np.arange(80) % 2 == day % 2)
+        look(evidence, rows, float(day), texts[rows].astype(str))
+        belief(evidence, float(day), float(day))
+    return evidence, belief
+
+
+def test_forecasts_follow_pages_that_change_five_times_as_fast():
+    evidence, belief = hurried(np.random.default_rng(4), 50, 40)
+    view = belief(evidence, 50.0, 50.0)
+    assert 0.25 < view.rate.mean() < 0.6  # changes by days of the whole past: 0.18
+    cast = freshness_forecast(view, np.array([3.0]))
+    fresh = np.exp(-0.5 * 3.0 - 0.5 * view.age).mean()
+    assert cast.low[0] < fresh < cast.high[0]
+
+
+def test_pages_that_stay_as_they_are_keep_their_rates():
+    evidence, belief = hurried(np.random.default_rng(4), 50, 50)
+    view = belief(evidence, 50.0, 50.0)
+    assert view.rate.mean() == pytest.approx(0.1, rel=0.2)
+    assert view.unrest().doubt < 0.15
+
+
+def test_a_later_run_forecasts_at_the_pace_of_the_earlier_one():
+    evidence, first = hurried(np.random.default_rng(5), 50, 40)
+    store = MemoryStore()
+    pages_belief_notes.remember(store, first)
+    here = first(evidence, 50.5, 50.5)
+    for resumed in (True, False):
+        second = Neighbours()
+        if resumed:
+            second.resume(pages_belief_notes.recall_busy(store))
+        there = second(evidence, 50.5, 50.5)
+        ratio = there.rate.mean() / here.rate.mean()
+        assert (ratio > 0.8) == resumed

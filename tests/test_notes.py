@@ -1,5 +1,6 @@
 """Notes come back as they were written; what cannot be read counts as absent."""
 
+import dataclasses
 import json
 import logging
 from math import inf
@@ -16,6 +17,7 @@ from halflife.core.store import Note
 from halflife.market import target_status
 from halflife.market.target_rule import LossHistory
 from halflife.models.bursts import BurstMemory
+from halflife.models.pace import PaceMemory
 from halflife.models.rhythm import BINS, LearnedRhythm
 from halflife.queries.form_facts import FormFacts, FormFinding
 from halflife.queries.fresh.progress import NewRound
@@ -64,6 +66,14 @@ CRAWL = {
 BUSY = BurstMemory(
     5.0, np.eye(2), np.array([0, 1]), np.array([0, 0]), np.zeros((2, 2))
 )  # rows of numbers that 32 bits hold exactly
+PACED = NeighbourMemory(
+    ("h", "i"), (), dataclasses.replace(BUSY, pace=np.array([[1.0, 2.5], [1.0, 1.0]])),
+    (0.0, -1.5), (), np.zeros((2, 0)), (0.0, -2.0),
+    pace=PaceMemory(
+        np.ones((2, 7, 2)), np.ones((2, 2)), np.zeros((3, 2)), (0.0, -1.0, *5 * (0.5,)),
+        (2.0, 8.0), 20_000.0, np.array([1.0, 1.5]), np.array([1.0, 3.0]),
+    ),
+)  # fmt: skip
 QUERY = Query.of(Term("city", "Oslo"), Term("title", "red"))
 NEW_ROUND = NewRound(
     3.5,
@@ -152,6 +162,19 @@ def test_a_note_comes_back_as_it_was_written(kind, value, caplog):
     assert not caplog.records
     kind.remove(store, "s")
     assert kind.load(store, "s") is None
+
+
+def test_the_paces_of_sites_come_back(caplog):
+    store = MemoryStore()
+    BUSY_TIMES.save(store, PACED)
+    found = BUSY_TIMES.load(store)
+    assert found.kept.pace.tolist() == PACED.kept.pace.tolist()
+    for name, value in dataclasses.asdict(PACED.pace).items():
+        assert np.array_equal(getattr(found.pace, name), value)
+    unstepped = dataclasses.replace(PACED.pace, stepped=-inf)
+    BUSY_TIMES.save(store, dataclasses.replace(PACED, pace=unstepped))
+    assert BUSY_TIMES.load(store).pace.stepped == -inf
+    assert not caplog.records
 
 
 def test_no_two_kinds_share_a_name():

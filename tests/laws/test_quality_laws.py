@@ -61,7 +61,7 @@ def fate_by_hand(view, i, later):
 
     if view.looks[i] == 0:
         return 0.0, 0.0, 0.0
-    u, watched, pace = view.unrest().of(view.group[i])
+    u, watched, pace, _ = view.unrest().of(view.group[i])
     lived, doubt = view.exposure[i] + pace * later, view.doubt[i]
     chance = alive(lived)
     swing = (alive(lived - doubt) - alive(lived + doubt)) / 2
@@ -130,6 +130,29 @@ def test_the_share_that_is_fresh_has_the_moments_of_weighted_tosses(view):
             assert found.high[k] == pytest.approx(high, abs=1e-6)
         else:  # that it is all fresh is likelier than the tail
             assert high >= 1.0 - 1e-6 or (view.looks > 0).all()
+
+
+@pytest.mark.parametrize("view", CASES)
+def test_all_copies_sway_together_with_what_is_not_known_of_the_pace(view):
+    doubt, ahead = 0.3, np.array([0.0, 2.5])
+    unrest = view.unrest()
+    unsure = replace(view, unrest=lambda: unrest._replace(doubt=doubt))
+    sway, share = np.zeros(2), view.weight / view.weight.sum()
+    for k, later in enumerate(ahead):
+        for i in range(len(view)):
+            pace = unrest.of(view.group[i]).pace
+            if view.looks[i]:
+                lived = view.exposure[i] + pace * later
+                law = view.survival
+                less, more = (
+                    (1 + lived * f / law.exposure[i]) ** -law.shape[i]
+                    for f in (math.exp(-doubt), math.exp(doubt))
+                )
+                sway[k] += share[i] * (less - more) / 2
+    for k, later in enumerate(ahead.tolist()):
+        mean, variance, calm = quality._moments(view, view.weight.sum(), later)
+        found = quality._moments(unsure, view.weight.sum(), later)
+        assert found == pytest.approx((mean, variance + sway[k] ** 2, calm))
 
 
 def test_what_weighs_nothing_is_fresh():

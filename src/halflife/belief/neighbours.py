@@ -24,14 +24,16 @@ from halflife.belief.gap_hints import NO_HINTS, HintedEvidence, changed_gaps
 from halflife.belief.near_pages import NearPages, NewObservations, with_room
 from halflife.belief.page_lengths import Classes, PageLengths
 from halflife.belief.page_rates import PageRates, Rows
+from halflife.belief.site_paces import SitePaces
 from halflife.belief.trust import TrustPosterior
 from halflife.core.arrays import Bools, Floats, Ints
 from halflife.core.evidence import LONGEST, Evidence
 from halflife.core.keys import KeySubset, names_at
 from halflife.core.observation import Seen
-from halflife.core.view import View, unfiled
+from halflife.core.view import Unrest, View, unfiled
 from halflife.grouping.places import folder_codes
 from halflife.models.bursts import BurstMemory, Bursts, at_least_one
+from halflife.models.pace import PaceMemory
 from halflife.models.poisson import GammaSurvival
 
 TRUST = np.linspace(0.0, 1.0, 5)  # how far neighbours may be trusted
@@ -61,6 +63,7 @@ class NeighbourMemory:
         near: Changes expected and seen of pages near to them, one above the other.
         near_trust: As ``trust``, for near pages.
         lengths: Classes of the lengths of pages, by their numbers in the store.
+        pace: The paces of the sites; None if not learned.
 
     """
 
@@ -72,6 +75,7 @@ class NeighbourMemory:
     near: Floats = field(default_factory=lambda: np.zeros((2, 0)))
     near_trust: tuple[float, ...] = ()
     lengths: Classes = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    pace: PaceMemory | None = None
 
 
 class Neighbours:
@@ -120,10 +124,11 @@ class Neighbours:
         self._grow(whole)
         self._weigh_lengths(whole)
         self._bursts.reach(now)
+        self._paces.reach(now, self._bursts)
         self._follow(whole)
         self._moved = self._moved or self._hinted is not None
         self._update_around()
-        self._unrest = cache(self._bursts.unrest)
+        self._unrest = cache(self._learned_unrest)
         return True
 
     def view_rows(
@@ -140,27 +145,34 @@ class Neighbours:
         whole = getattr(evidence, "whole", evidence)
         at: Rows = slice(None) if rows is None else rows
         shape, exposure, rate = self._rates(at, whole.seen[at] == Seen.ABSENT)
-        law = GammaSurvival(shape, exposure)
+        pace = self._bursts.pace(np.arange(len(whole)) if rows is None else rows)
+        # Days of a view are days at the present pace.
+        rate, law = rate * pace, GammaSurvival(shape, exposure / pace)
         view = view_of(whole, now, since, rate, law, rows=rows)
         held = np.flatnonzero(view.held)
         pages = held if rows is None else rows[held]
         last = now - days_since(whole.last_at[pages], now)
         lived, doubt = view.exposure, view.doubt
-        lived[held] = self._lived(pages, last, now)
+        lived[held] = self._lived(pages, last, now) / pace[held]
         doubt[held] = self._trust.share * self._bursts.doubt(pages, last, now)
+        doubt[held] /= pace[held]
         unsettled = view.age.copy()
         unsettled[held] *= self._trust.share
         return replace(view, unrest=self._unrest, unsettled=unsettled)
 
     def _lived(self, pages: Ints, last: Floats, now: float) -> Floats:
         """Return the time that pages have lived by now, weighed by trust."""
-        lived = self._trust.mean(now - last, self._bursts.lived(pages, last, now))
+        age = self._bursts.paced(pages, last, now)
+        lived = self._trust.mean(age, self._bursts.lived(pages, last, now))
         rows = np.flatnonzero(self._near.expected[pages] > 0)
         by_bursts = lived[rows]
         lived[rows] = self._near_trust.mean(
             by_bursts, by_bursts * self._near.busy(pages[rows])
         )
         return lived
+
+    def _learned_unrest(self) -> Unrest:
+        return self._bursts.unrest()._replace(doubt=self._paces.pace.doubt)
 
     def _in_blocks(
         self, evidence: Evidence, rows: Ints | None, now: float, since: float
@@ -220,6 +232,9 @@ class Neighbours:
         first = float(evidence.last_at.max(initial=-np.inf))
         self._bursts.reach(min(now, first) if np.isfinite(first) else now)
         self._bursts.place(self._pages.site, self._pages.folder)
+        self._paces = SitePaces()
+        self._paces.begin(self._pages.site, self._pages.lived)
+        self._paces.grow(len(evidence.groups))
         self._near.grow(n)
         self._fitted = int(evidence.looks.sum()) - n
         self._lengths.begin(lengths, evidence)
@@ -269,12 +284,13 @@ class Neighbours:
         return NeighbourMemory(
             self._of.groups,
             tuple(names[i] for i in kept.folder.tolist()),
-            replace(kept, sites=kept.sites[:, :sites]),
+            replace(kept, sites=kept.sites[:, :sites], pace=kept.pace[:sites]),
             tuple(self._trust.likely.tolist()),
             names_at(self._of.keys, pages),
             np.stack([near.expected[pages], near.seen[pages]]),
             tuple(self._near_trust.likely.tolist()),
             self._known_lengths(),
+            self._paces.memory(),
         )
 
     def _restore(self, memory: NeighbourMemory, evidence: Evidence) -> None:
@@ -300,6 +316,7 @@ class Neighbours:
                 np.array([self._folders[memory.folders[i]] for i in known], np.intp),
                 np.array(parent, dtype=np.intp),
                 memory.kept.folders[:, rows],
+                self._restored_paces(memory, code),
             )
         )
         for trust, likely in (
@@ -316,6 +333,17 @@ class Neighbours:
         self._near.expected[near_rows], self._near.seen[near_rows] = memory.near[
             :, is_known
         ]
+
+    def _restored_paces(self, memory: NeighbourMemory, code: dict[str, int]) -> Floats:
+        """Return the pace of each site in each bin, compared with the rates now."""
+        paces, kept = np.ones((len(code), memory.kept.sites.shape[2])), memory.pace
+        if kept is not None:
+            rows = [code.get(name) for name in memory.sites]
+            self._paces.restore(kept, rows)
+            for row, pace, mean in zip(rows, memory.kept.pace, kept.mean, strict=False):
+                if row is not None:
+                    paces[row] = pace / mean
+        return paces
 
     def _fit(self, evidence: Evidence) -> None:
         """Learn how much pages differ, if there are enough new observations."""
@@ -383,6 +411,7 @@ class Neighbours:
         self._changes = with_room(self._changes, n)
         self._absent = with_room(self._absent, n)
         self._bursts.place(self._pages.site, self._pages.folder)
+        self._paces.grow(len(evidence.groups))
         self._near.grow(n)
         self._moved = True
 
@@ -413,10 +442,13 @@ class Neighbours:
             shape, exposure, rate = shape[~gone], exposure[~gone], rate[~gone]
             hints = self._hinted.gap_hints(here) if self._hinted else NO_HINTS
             silent = rate * hints.share
+            survival, age = GammaSurvival(shape, exposure), at - since
+            paced = self._bursts.paced(here, since, at)
+            site = self._pages.site[here]
+            self._paces.learn(site, survival, age, paced, changed, hints.load)
             seen = self._bursts.learn(here, since, at, changed, silent, hints.load)
-            survival = GammaSurvival(shape, exposure)
-            self._trust.learn(survival, at - since, seen.lived, changed, hints)
-            lived = self._trust.mean(at - since, seen.lived)
+            self._trust.learn(survival, paced, seen.lived, changed, hints)
+            lived = self._trust.mean(paced, seen.lived)
             near = lived * self._near.busy(here)
             self._near_trust.learn(survival, lived, near, changed, hints)
             unannounced = np.where(

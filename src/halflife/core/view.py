@@ -37,12 +37,15 @@ class Unrest(NamedTuple):
         days: The unrest in days (``models.unrest``); 0 if a group changes at even odds.
         watched: Days of observations from which it and the rates were learned.
         pace: The days that the items of a group live in one future day.
+        doubt: The standard deviation of the logarithm of the pace that all groups share
+            (``models.pace``).
 
     """
 
     days: float | Floats = 0.0
     watched: float | Floats = inf
     pace: float | Floats = 1.0
+    doubt: float | Floats = 0.0
 
     def of(self, group: Ints) -> "Unrest":
         """Return the same for items of these groups."""

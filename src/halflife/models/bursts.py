@@ -79,6 +79,7 @@ class BurstMemory:
         folder: Folders that have rows of their own.
         parent: Their sites.
         folders: Changes expected and seen in each of them, likewise.
+        pace: The pace of each site in each bin; empty if it never changed.
 
     """
 
@@ -87,6 +88,7 @@ class BurstMemory:
     folder: Ints
     parent: Ints
     folders: Floats
+    pace: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 @dataclass(slots=True)
@@ -153,6 +155,8 @@ class Bursts:
         self._origin, self._bins, self._began = 0.0, 1, False
         # Running totals of the time lived, of sites and below them of folders' rows.
         self._total = self._lived = self._lived_in = self._doubt = np.zeros((0, 2))
+        self._pace, self._paced = np.ones((0, 1)), np.zeros((0, 2))  # of sites
+        self._outside = np.ones((2, 0))  # the pace before the bins and after them
 
     def place(self, site: Ints, folder: Ints) -> None:
         """Set the sites and folders of items; those of known items must not change."""
@@ -174,6 +178,7 @@ class Bursts:
             dropped = needed - MOST_BINS // 2
             self._sites.forget(dropped)
             self._folders.forget(dropped)
+            self._pace = self._pace[:, min(dropped, self._pace.shape[1] - 1) :]
             self._origin += dropped * self.step
             needed -= dropped
             self._bins = 1
@@ -182,6 +187,21 @@ class Bursts:
             self._sites.fit(self._lived.shape[0], needed)
             self._folders.fit(self._parent.size, needed)
             self._add_up(np.arange(self._lived.shape[0]))
+
+    def set_pace(self, pace: Floats) -> None:
+        """Set the pace of each site from the present bin on (``models.pace``)."""
+        known = pace[: self._pace.shape[0]]
+        self._pace[: known.size, self._bins - 1 :] = known[:, None]
+        self._add_up(np.arange(self._lived.shape[0]))
+
+    def pace(self, rows: Ints) -> Floats:
+        """Return the present pace of the sites of items."""
+        present: Floats = self._pace[self._site_of[rows], self._bins - 1]
+        return present
+
+    def paced(self, rows: Ints, since: Floats, now: Floats | float) -> Floats:
+        """Return the days at the usual pace between two moments."""
+        return self._between(self._paced, self._site_of[rows], since, now)
 
     def lived(self, rows: Ints, since: Floats, now: Floats | float) -> Floats:
         """Return the time that items have lived between two moments, in days."""
@@ -195,7 +215,7 @@ class Bursts:
 
     def doubt(self, rows: Ints, since: Floats, now: float) -> Floats:
         """Return the standard deviation of the time lived, on the level of sites."""
-        between = self._between(self._doubt, self._site_of[rows], since, now)
+        between = self._between(self._doubt, self._site_of[rows], since, now, power=2)
         return np.sqrt(np.maximum(between, 0.0))
 
     def unrest(self) -> Unrest:
@@ -232,8 +252,9 @@ class Bursts:
         window = _Window(*self._bin(since), *self._bin(at), self._bins)
         sites, place = np.unique(site, return_inverse=True)
         busy = self._sites.busy(sites)[:, : self._bins]
-        days = window.over(place, sites.size, rate) * self.step
-        seen = window.over(place, sites.size, density) * self.step * busy
+        pace = self._pace[sites, : self._bins]
+        days = window.over(place, sites.size, rate) * self.step * pace
+        seen = window.over(place, sites.size, density) * self.step * busy * pace
         own = self._row[folder]
         in_folder = np.flatnonzero(own >= 0)
         if in_folder.size:
@@ -242,8 +263,9 @@ class Bursts:
             extra = self._folders.busy(inner)[:, : self._bins] - 1.0
             parent = np.searchsorted(sites, self._parent[inner])
             days_in = window_in.over(nest, inner.size, rate[in_folder]) * self.step
+            days_in = days_in * pace[parent]
             seen_in = window_in.over(nest, inner.size, density[in_folder]) * self.step
-            seen_in = seen_in * busy[parent]
+            seen_in = seen_in * busy[parent] * pace[parent]
             np.add.at(days, parent, days_in * extra)
             np.add.at(seen, parent, seen_in * extra)
             self._folders.expected[inner, : self._bins] += days_in * busy[parent]
@@ -264,6 +286,7 @@ class Bursts:
             folders,
             self._parent.copy(),
             self._folders.counts(first, self._bins)[:, : folders.size],
+            self._pace[:, first : self._bins].copy(),
         )
 
     def restore(self, kept: BurstMemory) -> None:
@@ -274,6 +297,8 @@ class Bursts:
         self._parent = kept.parent.copy()
         self._folders.set(kept.folders)
         self._sites.fit(self._lived.shape[0], self._bins)
+        if kept.pace.size:
+            self._pace = kept.pace.copy()
         self._add_up(np.arange(self._sites.seen.shape[0]))
 
     def _separate(self, folder: Ints, site: Ints) -> None:
@@ -298,9 +323,16 @@ class Bursts:
             )
             self._lived, self._lived_in = self._total[:n_sites], self._total[n_sites:]
             sites = np.arange(n_sites)
-        busy = self._sites.busy(sites)[:, : self._bins]
+        self._pace = _lengthen(self._pace, n_sites, self._bins)
+        if self._paced.shape != shape:
+            self._paced, sites = np.zeros(shape), np.arange(n_sites)
+        pace = self._pace[sites, : self._bins]
+        self._paced[sites, 1:] = np.cumsum(pace, axis=1) * self.step
+        ends = self._pace[:n_sites, [0, self._bins - 1]].T
+        self._outside = np.concatenate([ends, ends[:, self._parent]], axis=1)
+        busy = self._sites.busy(sites)[:, : self._bins] * pace
         self._lived[sites, 1:] = np.cumsum(busy, axis=1) * self.step
-        unsure = self._sites.variance(sites)[:, : self._bins]
+        unsure = self._sites.variance(sites)[:, : self._bins] * pace**2
         self._doubt[sites, 1:] = np.cumsum(unsure, axis=1) * self.step**2
         place = np.full(shape[0], -1, dtype=np.intp)
         place[sites] = np.arange(sites.size)
@@ -316,12 +348,22 @@ class Bursts:
         return number, place - number
 
     def _between(
-        self, total: Floats, rows: Ints, since: Floats, now: Floats | float
+        self,
+        total: Floats,
+        rows: Ints,
+        since: Floats,
+        now: Floats | float,
+        *,
+        power: int = 1,
     ) -> Floats:
-        """Return totals between two moments; outside the bins they grow by 1 a day."""
-        return self._upto(total, rows, np.asarray(now)) - self._upto(total, rows, since)
+        """Return totals between two moments.
 
-    def _upto(self, total: Floats, rows: Ints, moment: Floats) -> Floats:
+        Outside the bins they grow by this power of the pace a day.
+        """
+        upto = self._upto(total, rows, np.asarray(now), power)
+        return upto - self._upto(total, rows, since, power)
+
+    def _upto(self, total: Floats, rows: Ints, moment: Floats, power: int) -> Floats:
         number, fraction = self._bin(moment)
         if np.ndim(number) == 0:  # one moment for all: use a column
             line = total[:, number]
@@ -335,9 +377,9 @@ class Bursts:
             upto += fraction
         first, end = self._origin, self._origin + self._bins * self.step
         if moment.size and float(moment.min()) < first:
-            upto += np.minimum(moment - first, 0.0)
+            upto += np.minimum(moment - first, 0.0) * self._outside[0, rows] ** power
         if moment.size and float(moment.max()) > end:
-            upto += np.maximum(moment - end, 0.0)
+            upto += np.maximum(moment - end, 0.0) * self._outside[1, rows] ** power
         return upto
 
 
@@ -381,6 +423,17 @@ def _pad(table: Floats, rows: int, columns: int) -> Floats:
     padded = np.zeros((rows, columns))
     padded[: table.shape[0], : table.shape[1]] = table
     return padded
+
+
+def _lengthen(pace: Floats, rows: int, columns: int) -> Floats:
+    """Return paces with room for so many groups and bins; they stay as they were."""
+    groups, bins = pace.shape
+    if rows <= groups and columns <= bins:
+        return pace
+    grown = np.ones((max(rows, groups), max(columns, bins)))
+    grown[:groups, :bins] = pace
+    grown[:groups, bins:] = pace[:, -1:]
+    return grown
 
 
 def _shift(table: Floats, columns: int) -> Floats:

@@ -29,7 +29,8 @@ def freshness_forecast(
     nothing changed exceeds the tail, the upper bound is 1.
 
     Items of a group share its busy times (``fates``): S is a mean over these, and each
-    group adds (sum of its w e)^2 / sum(w)^2, with e their effect on each item.
+    group adds (sum of its w e)^2 / sum(w)^2, with e their effect on each item. What is
+    not known of the present pace of all groups adds the same for all items together.
     """
     total = float(view.weight.sum())
     mean, variance, calm = (
@@ -78,15 +79,17 @@ def _moments(view: View, total: float, later: float) -> tuple[float, float, floa
     """Return mean and variance of the fresh share later, and the chance that all is."""
     mean = own_variance = 0.0
     n = int(view.group.max(initial=-1)) + 1
-    swing, sums = np.zeros(n), np.zeros((4, n))
+    swing, sums, sway = np.zeros(n), np.zeros((4, n)), 0.0
     for at, survival in item_blocks(view):
         share, fate = view.weight[at] / total, fates(view, at, survival, later)
         mean += float(share @ fate.alive)
         own_variance += float((share**2) @ fate.alone)
         swing += np.bincount(view.group[at], share * fate.swing, n)
         sums += sum_by_group(fate, share > 0, view.group[at], n)
+        sway += float(share @ fate.sway)
     calm = float(np.exp(log_unchanged(sums).sum()))
-    return min(mean, 1.0), own_variance + float(np.sum(swing**2)), calm  # rounding
+    variance = own_variance + float(np.sum(swing**2)) + sway**2
+    return min(mean, 1.0), variance, calm  # rounding
 
 
 class Fates(NamedTuple):
@@ -99,6 +102,7 @@ class Fates(NamedTuple):
         falls: Changes of each expected so far; ``inf`` if it was never fetched.
         ahead: Future changes expected to hit the whole group at once.
         bunch: Its group's unrest, as a share of the future time.
+        sway: The standard deviation that each shares with all groups.
 
     """
 
@@ -108,11 +112,12 @@ class Fates(NamedTuple):
     falls: Floats
     ahead: Floats
     bunch: Floats
+    sway: Floats
 
 
 def sum_by_group(fate: Fates, rows: Bools, group: Ints, n: int) -> Floats:
     """Return sums over the rows in each group: falls, ahead, bunch and the count."""
-    columns = *fate[3:], np.ones(group.size)
+    columns = *fate[3:6], np.ones(group.size)
     return np.stack([np.bincount(group[rows], c[rows], n) for c in columns])
 
 
@@ -151,20 +156,26 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
     of freedom, n / (n - 2) times as much. The age counts for less where pages were
     found to change apart from their group, or where maps announce changes
     (``View.unsettled``). Where the group's past is in doubt, even without
-    unrest, they swing by at least S(e - doubt) - S(e + doubt) over 2.
+    unrest, they swing by at least S(e - doubt) - S(e + doubt) over 2. If the pace p of
+    all groups has the standard deviation d on the logarithmic scale (``models.pace``),
+    all copies sway together by S(e exp(-d)) - S(e exp(d)) over 2.
     """
     held, doubt = view.looks[at] > 0, view.doubt[at]
-    u, watched, pace = view.unrest().of(view.group[at])
+    u, watched, pace, unsure = view.unrest().of(view.group[at])
     lived = np.where(held, exposure_after(view, at, later, pace), 0.0)
     alive = np.where(held, survival.alive(lived), 0.0)
     swing = np.zeros(alive.size)
     if doubt.any():
         early = survival.alive(np.maximum(lived - doubt, 0.0))
         swing = np.where(held, early - survival.alive(lived + doubt), 0.0) / 2.0
+    sway = np.zeros(alive.size)
+    if np.any(unsure > 0):
+        few, many = (survival.alive(lived * np.exp(d)) for d in (-unsure, unsure))
+        sway = np.where(held, few - many, 0.0) / 2.0
     falls = np.where(alive > 0, -np.log(np.where(alive > 0, alive, 1.0)), inf)
     if not np.any(u > 0):
         zeros = np.zeros(alive.size)
-        return Fates(alive, alive * (1.0 - alive), swing, falls, zeros, zeros)
+        return Fates(alive, alive * (1.0 - alive), swing, falls, zeros, zeros, sway)
     days = np.maximum(lived, 1e-12)
     coming = np.minimum(pace * later / days, 1.0)
     finite_falls = np.where(np.isfinite(falls), falls, 0.0)
@@ -179,7 +190,8 @@ def fates(view: View, at: slice, survival: Survival, later: float) -> Fates:
     bunch = np.broadcast_to(u / later if later > 0 else 0.0, span.shape)
     ahead = finite_falls * coming
     before = falls - ahead
-    return Fates(alive, alone, np.maximum(swing, shared_swing), before, ahead, bunch)
+    swing = np.maximum(swing, shared_swing)
+    return Fates(alive, alone, swing, before, ahead, bunch, sway)
 
 
 def exposure_after(

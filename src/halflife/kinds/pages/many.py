@@ -130,7 +130,7 @@ class _Moments(NamedTuple):
     Attributes:
         mean: For each source, the sum of w S.
         alone: The sum of w^2 S (1 - S).
-        shared: The variance that the groups of each source add.
+        shared: The variance that the groups of each source add, and their pace.
         together: The same for all pages.
         calm: The chance that no page changed, for each source and for all.
 
@@ -149,13 +149,14 @@ def _moments(owned: OwnedPages, pairs: _Pairs | None, later: float) -> _Moments:
     mean, alone, shared, together = np.zeros(n), np.zeros(n), np.zeros(n), 0.0
     of = owned.code if pairs is None else pairs.of
     size = n if pairs is None else pairs.source.size
-    swung, touched = np.zeros(size), np.zeros((4, size))
+    swung, touched, swayed = np.zeros(size), np.zeros((4, size)), np.zeros(n)
     for at, survival in item_blocks(view):
         code, weight = owned.code[at], view.weight[at]
         fate = fates(view, at, survival, later)
         mean += np.bincount(code, weight * fate.alive, n)
         alone += np.bincount(code, weight**2 * fate.alone, n)
         touched += sum_by_group(fate, weight > 0, of[at], size)
+        swayed += np.bincount(code, weight * fate.sway, n)
         if pairs is not None:
             swung += np.bincount(of[at], weight * fate.swing, size)
     calm = log_unchanged(touched)
@@ -166,6 +167,8 @@ def _moments(owned: OwnedPages, pairs: _Pairs | None, later: float) -> _Moments:
         calm = np.bincount(pairs.source, calm, n).astype(np.float64)
         groups = [np.bincount(pairs.group, each) for each in touched]
         every = float(log_unchanged(np.stack(groups)).sum())
+    shared += swayed**2
+    together += float(swayed.sum()) ** 2
     return _Moments(mean, alone, shared, together, np.exp(np.append(calm, every)))
 
 

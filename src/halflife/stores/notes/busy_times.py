@@ -4,6 +4,7 @@ import base64
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ import numpy as np
 from halflife.belief.neighbours import NeighbourMemory
 from halflife.core.arrays import Floats
 from halflife.models.bursts import BurstMemory
+from halflife.models.pace import PaceMemory
 from halflife.stores.notes import NoteKind, finite, texts
+
+_TABLES = "sums", "level", "today", "mean", "unit"  # of the pace
 
 
 def _write(memory: NeighbourMemory) -> Mapping[str, Any]:
@@ -31,6 +35,8 @@ def _write(memory: NeighbourMemory) -> Mapping[str, Any]:
     row |= {**near, "near_trust": memory.near_trust}
     if memory.lengths.size:
         row["lengths"] = _text(memory.lengths.tobytes())
+    if memory.pace is not None:
+        row |= {"paces": _packed(memory.kept.pace), "pace": _pace_row(memory.pace)}
     return row
 
 
@@ -53,7 +59,29 @@ def _read(row: Mapping[str, Any]) -> NeighbourMemory:
         return memory
     pages, counts = texts(row["pages"]), _unpacked(row["near"])
     lengths = np.frombuffer(_bytes(row.get("lengths", _text(b""))), dtype=np.uint8)
-    return replace(memory, pages=pages, near=counts, near_trust=near, lengths=lengths)
+    memory = replace(memory, pages=pages, near=counts, near_trust=near, lengths=lengths)
+    if "pace" not in row:  # written before sites had a pace
+        return memory
+    kept = replace(memory.kept, pace=_unpacked(row["paces"]))
+    return replace(memory, kept=kept, pace=_read_pace(row["pace"]))
+
+
+def _pace_row(pace: PaceMemory) -> Mapping[str, Any]:
+    tables = {name: _packed(getattr(pace, name)) for name in _TABLES}
+    stepped = None if pace.stepped == -inf else pace.stepped
+    lists = {"likely": pace.likely, "misses": pace.misses, "stepped": stepped}
+    return {**tables, **lists}
+
+
+def _read_pace(row: Mapping[str, Any]) -> PaceMemory:
+    tables = {name: _unpacked(row[name]) for name in _TABLES}
+    squared, size = (finite(value) for value in row["misses"])
+    return PaceMemory(
+        **tables,
+        likely=tuple(finite(value) for value in row["likely"]),
+        misses=(squared, size),
+        stepped=-inf if row["stepped"] is None else finite(row["stepped"]),
+    )
 
 
 def _packed(table: Floats) -> Mapping[str, Any]:
