@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
@@ -124,3 +125,15 @@ def test_what_is_lost_on_independent_pages_is_printed(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(": ")[0] for line in lines] == list(independent_pages.RULES)
     assert all(0.0 <= float(line.split(": ")[1]) <= 1.0 for line in lines)
+
+
+def test_several_populations_tell_how_far_each_rule_is_ahead(capsys):
+    small = ["--items", "20", "--days", "6", "--seeds", "1"]
+    independent_pages.main([*small, "--populations", "2"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("; +0.0000, standard error 0.0000")
+    plain, other = ([float(x) for x in re.findall(r"\d\.\d+", li)] for li in lines[:2])
+    gains = np.subtract(other[:2], plain[:2])
+    ahead = float(lines[1].split("; ")[1].split(",")[0])
+    assert ahead == pytest.approx(gains.mean(), abs=1e-4)
+    assert other[3] == pytest.approx(abs(gains[0] - gains[1]) / 2, abs=1e-4)

@@ -315,6 +315,17 @@ def plain_view(pages, known, changed, days):
     return replace(pages, changes=changes, lived=lived), rate
 
 
+def counted_anew(pages, i, days):
+    """Return the changes of one more gap that agree with the rate that they give."""
+    lent = pages.shape / around(pages, i)
+
+    def off(rate):
+        total = pages.changes[i] + pages.shape + at_least_one(rate * days)
+        return total - rate * (pages.lived[i] + days + lent)
+
+    return at_least_one(optimize.brentq(off, 1e-9, 1e3) * days)
+
+
 def test_a_look_adds_the_days_it_watched_and_the_changes_it_stands_for(evidence):
     belief = Neighbours(trust=np.zeros(1))  # what neighbours do is not trusted
     evidence.take(evidence.weigh(Observations.of([present(KEYS[9], 112.0)])))
@@ -346,6 +357,11 @@ def test_a_look_adds_the_days_it_watched_and_the_changes_it_stands_for(evidence)
     assert belief._pages.changes == pytest.approx(after.changes)
     _, rate = plain_view(replace(after, shape=belief._pages.shape), [], {}, {})
     rate[10] *= 0.1 / 5.0  # it is gone
+    for i in (0, 7, 9):  # their own rates count the changes of this gap anew
+        first = after.changes[i] - pages.changes[i]
+        more = counted_anew(pages, i, days[i]) - first
+        rate[i] *= 1.0 + more / (after.changes[i] + belief._pages.shape)
+        assert abs(more) > 1e-3
     assert view.rate == pytest.approx(rate)
     held = np.flatnonzero(view.held)
     assert view.exposure[held] == pytest.approx(view.age[held])

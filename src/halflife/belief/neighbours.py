@@ -3,7 +3,8 @@
 Rates are pooled from the outside in (``belief.page_rates``). How busy sites and folders
 were, day by day, is learned by ``models.bursts``, and how busy pages with near names
 were since a page was fetched by ``belief.near_pages``; both enter the exposure of each
-page in the view. Long pages change more often (``belief.page_lengths``). A page that is
+page in the view. Long pages change more often (``belief.page_lengths``). The changes of
+a page are counted anew whenever it is fetched (``belief.own_changes``). A page that is
 gone is expected to return as rarely as others did.
 
 The trust in sites and folders, and in near names, is learned from how well they predict
@@ -22,6 +23,7 @@ from halflife.belief import days_since, view_of
 from halflife.belief.earlier_changes import count_changes, earlier_changes
 from halflife.belief.gap_hints import NO_HINTS, HintedEvidence, changed_gaps
 from halflife.belief.near_pages import NearPages, NewObservations, with_room
+from halflife.belief.own_changes import OwnChanges
 from halflife.belief.page_lengths import Classes, PageLengths
 from halflife.belief.page_rates import PageRates, Rows
 from halflife.belief.site_paces import SitePaces
@@ -226,7 +228,8 @@ class Neighbours:
             NearPages(),
             TrustPosterior(self._near_degrees, DOUBT),
         )
-        n = len(evidence)
+        self._own, n = OwnChanges(), len(evidence)
+        self._own.grow(n)
         self._last, self._absent = np.empty(n), np.empty(n, dtype=np.bool_)
         self._looks, self._changes = np.empty((2, n), dtype=np.int32)
         first = float(evidence.last_at.max(initial=-np.inf))
@@ -413,6 +416,7 @@ class Neighbours:
         self._bursts.place(self._pages.site, self._pages.folder)
         self._paces.grow(len(evidence.groups))
         self._near.grow(n)
+        self._own.grow(n)
         self._moved = True
 
     def _follow(self, evidence: Evidence) -> None:
@@ -458,10 +462,20 @@ class Neighbours:
             place = evidence.keys, self._pages.folder, self._pages.site
             self._near.learn(looks, place, evidence.last_at, self._bursts)
             counted = np.where(changed, hints.changes(rate * lived), 0.0)
-            pages = self._own_pages()
-            pages.changes[here] += counted
-            pages.lived[here] += lived
-            self._moved = True
+            apart = changed & (hints.load == 0)  # hints explain some of the others
+            self._count(here, lived, counted, np.where(apart, lived * hints.share, 0.0))
+
+    def _count(self, here: Ints, lived: Floats, counted: Floats, apart: Floats) -> None:
+        """Count the time and the changes of gaps that ended now, one for each page.
+
+        ``apart`` is the time in which changes without hints were found, 0 for none.
+        """
+        pages, found = self._own_pages(), apart > 0
+        pages.changes[here] += counted
+        pages.lived[here] += lived
+        self._own.add(here[found], apart[found], counted[found])
+        self._own.count(here, pages, self._around.at(here))
+        self._moved = True
 
     @property
     def _return_rate(self) -> float:
@@ -471,6 +485,7 @@ class Neighbours:
     def _rates(self, rows: Rows, gone: Bools) -> tuple[Floats, Floats, Floats]:
         """Return shape and exposure of each page's rate, and its mean."""
         shape, exposure = self._around.rates(rows)
+        shape = shape + self._own.more[rows]
         exposure = np.where(gone, exposure / self._return_rate, exposure)
         return shape, exposure, shape / exposure
 
