@@ -22,6 +22,16 @@ def test_the_wait_doubles_up_to_a_day(times):
     assert found.failed("jobs", now, "it answered 500").undecided == 0
 
 
+def test_an_answer_of_which_something_was_taken_is_asked_for_after_an_hour():
+    found, now = Breaker(), 100.0
+    for _ in range(4):
+        found = found.held(now, shown=True)
+        assert found.closed_for(now) == pytest.approx(1.0 / 24.0)
+        now = found.not_before
+    assert found.undecided == 1  # a decision is awaited all the same
+    assert found.held(now).closed_for(now) == pytest.approx(2.0 / 24.0)
+
+
 def test_a_decision_lets_it_be_asked_at_once():
     store, waiting = MemoryStore(), Breaker().held(5.0).held(5.5)
     breakers.remember(store, "jobs", waiting)
