@@ -12,6 +12,7 @@ from halflife.cli import show, words
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
+from halflife.core.wording import count
 from halflife.engine import (
     audit_report,
     bootstrap,
@@ -257,6 +258,8 @@ def _row_of(appraiser: Appraiser, source: SourceConfig) -> dict[str, object]:
     about = kind_of(source).describe(appraiser.state(source))
     row: dict[str, object] = {"source": source.name, "held": about.items}
     row["gone"] = about.gone
+    waits = HELD_REMOVALS.load(appraiser.store, source.name)
+    row |= {} if waits is None else {"held_removals": waits.missing}
     cast = quality_now(appraiser, source)
     if cast is None:
         return {**row, "why": about.why}
@@ -351,6 +354,9 @@ def print_forecast(
     show.table([show.flat(row) for row in rows])
     if status != "ok":
         show.note(f"note: {status}")
+    if question.waits is not None:
+        text = count(question.waits.missing, "object")
+        show.note(f"note: a decision is awaited whether {text} of the copy are gone")
 
 
 def forecast_rows(
@@ -423,6 +429,8 @@ def when_row(
     else:
         wait = days_until_below(history, now, metric, level, confidence, doubt=doubt)
         days = math.inf if wait is None else question.wait(wait)
+        if metric == "precision" and question.waits is not None:
+            days = 0.0 if 1.0 - question.waits.share < level else days
     return {
         "status": status,
         "metric": metric,
