@@ -28,7 +28,6 @@ from halflife.kinds.protocol import (
     Known,
     Prospects,
     Reading,
-    Report,
     Step,
     one_offer,
 )
@@ -52,6 +51,7 @@ from halflife.market.target_status import (
 )
 from halflife.models.held_quality import held_recall
 from halflife.models.recall_curve import recall
+from halflife.net.pacing import LONGEST_CLOSURE
 from halflife.readers.containment import contained
 from halflife.stores import Store
 from halflife.stores.forecasts import IssuedForecast
@@ -292,15 +292,6 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         now, group = request.reading.now, request.source.group
         return object_page.page(collection, request.about, now, group, self.foreseen_by)
 
-    def breaker(
-        self, source: ListingConfig, old: Breaker, report: Report, now: float
-    ) -> Breaker:
-        """Return the updated breaker: how long a failing source is left alone."""
-        result = report.result
-        if isinstance(result, runner.ListingOutcome) and result.scheduled:
-            return old.held(now, shown=True)
-        return super().breaker(source, old, report, now)
-
     def incomplete(self, store: Store, source: ListingConfig) -> str:
         """Return why the last answer was incomplete."""
         known = source.name in store.collections()
@@ -333,9 +324,10 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
             return None
         first, last = float(collection.looks[0]), state.last
         age = max(state.now - last, 0.0)
-        # What a held answer shows is in the copy, but nothing was learned from it.
-        learned = last if state.waits is None else float(collection.looks[-1])
-        most = max(min(max(learned - first, FIRST), LATEST), SOONEST)
+        most, learned = LATEST, last
+        if state.waits is not None:  # nothing is learned from what a held answer shows
+            most, learned = LONGEST_CLOSURE, float(collection.looks[-1])
+        most = max(min(max(learned - first, FIRST), most), SOONEST)
         there = collection.lives.present(float(collection.looks[-1]))
         things = max(float(np.count_nonzero(there)), 1.0)
         if state.decay is None:  # one fetch says nothing of how fast it changes
