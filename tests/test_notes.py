@@ -46,6 +46,7 @@ from halflife.stores.notes.form_queries import FORM_QUERIES, TriedQuery
 from halflife.stores.notes.form_reads import FORM_READS
 from halflife.stores.notes.form_round import FORM_ROUND, FormRound
 from halflife.stores.notes.form_unseen import FORM_UNSEEN
+from halflife.stores.notes.held_removals import HELD_REMOVALS, HeldRemovals
 from halflife.stores.notes.income import SPENT_UNTIL
 from halflife.stores.notes.rate_prior import RATE_PRIOR
 from halflife.stores.notes.redirect import REDIRECTS, Redirect
@@ -125,6 +126,7 @@ VALUES = [
     (REDIRECTS, {"http://a": Redirect("http://b", 2)}),
     (REPORTED_TOTAL, ReportedTotal(1.0, 5, 2, "why", doubted=True)),
     (FORM_UNSEEN, UnseenRecords(3.5, 17.0, 2)),
+    (HELD_REMOVALS, HeldRemovals(20_000.5, 72, 194)),
     (RHYTHM, LearnedRhythm(3.0, np.ones((2, 3)), np.ones(BINS), 2.0, 3.0, 0.5)),
     (MADE_ANEW, (1.0, "words")),
     (SYNC_COST, 3),

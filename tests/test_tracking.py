@@ -155,6 +155,21 @@ def test_looks_out_of_order_are_refused():
         tracker.take(listing(1, "a"))
 
 
+@pytest.mark.parametrize(("held", "counted"), [(True, 1), (False, 3)])
+def test_the_guard_learns_only_from_losses_of_what_was_complete(held, counted):
+    tracker = tracked("ab")
+    if held:
+        tracker.take_shown(listing(1, "acd"))
+    else:
+        tracker.take(listing(1, "acd", complete=False))
+    assert tracker.took_shown == held
+    assert tracker.losses(listing(2, "a")) == (4, 3, 2.0)
+    assert tracker.losses(listing(2, "a"), old=True) == (2, 1, 2.0)
+    assert tracker.take(listing(2, "a")).missing == 3
+    assert tracker.register().cycles()[1].tolist() == [counted]
+    assert not tracker.took_shown
+
+
 # Groups
 
 

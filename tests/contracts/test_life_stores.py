@@ -199,3 +199,44 @@ def test_a_later_look_overtakes_an_answer_that_waits(store, run):
     assert [w.why for w in store.staged()] == ["second"]
     store.save_register(run, "cars", small().register())
     assert store.staged() == []
+
+
+def test_what_a_waiting_answer_shows_is_added_and_the_answer_waits_on(store, run):
+    store.save_register(run, "cars", small().register())
+    for at, keys in ((3.0, "ac"), (4.0, "acd")):
+        tracker = Tracker(store.register("cars"), group="maker")
+        listing = Listing(at, {key: car(5) for key in keys})
+        tracker.take_shown(listing)
+        store.stage(run, "cars", listing, "too many gone", tracker.news())
+    (waiting,) = store.staged()
+    assert waiting.listing == listing
+    kept = store.register("cars")
+    assert {s.key: s.last_seen for s in kept.spells}["c"] == 4.0
+    assert [s.complete for s in kept.snapshots] == [True, True, True, False, False]
+    assert store.collection("cars").looks.tolist() == [0.0, 1.0, 2.0]
+    kinds = [(c.at, c.kind, c.key) for c in store.changes.read()][-4:]
+    assert kinds == [
+        (3.0, "held", ""), (3.0, "new", "c"), (3.0, "changed", "a"), (4.0, "new", "d"),
+    ]  # fmt: skip
+    tracker = Tracker(kept, group="maker")
+    tracker.take_accepted(waiting.listing)
+    store.save_register(run, "cars", tracker.news())
+    assert store.staged() == []
+    assert store.collection("cars").looks.tolist() == [0.0, 1.0, 2.0, 4.0]
+    assert store.register("cars").snapshots[-1].complete
+    kinds = [(c.kind, c.key) for c in store.changes.read()]
+    assert kinds[-1] == ("accepted", "")
+    assert len(kinds[4:]) == len(set(kinds[4:]))  # each is logged once
+
+
+def test_nothing_of_a_waiting_answer_is_added_under_a_lost_lease(store, run):
+    store.save_register(run, "cars", small().register())
+    before = plain(store.register("cars"))
+    tracker = Tracker(store.register("cars"), group="maker")
+    listing = Listing(3.0, {"a": car(5), "c": car(1)})
+    tracker.take_shown(listing)
+    store.finish(run, 3.0)
+    with pytest.raises(LeaseLost):
+        store.stage(run, "cars", listing, "too many gone", tracker.news())
+    assert store.staged() == []
+    assert plain(store.register("cars")) == before

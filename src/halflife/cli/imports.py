@@ -10,6 +10,7 @@ from halflife.config import Config
 from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
 from halflife.engine import bootstrap
+from halflife.stores.notes.held_removals import HELD_REMOVALS
 
 if TYPE_CHECKING:
     from halflife.readers.records import RecordReader
@@ -111,5 +112,7 @@ def save(config: Config, history: Collection) -> None:
     now = bootstrap.clock()
     with bootstrap.writing(config) as store:
         run = store.begin([history.name], now, lease=LEASE)
-        store.save_collection(run, history)
+        with store.together():
+            store.save_collection(run, history)
+            HELD_REMOVALS.remove(store, history.name)  # what waited is replaced
         store.finish(run, bootstrap.clock())

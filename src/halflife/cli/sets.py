@@ -12,6 +12,7 @@ from halflife.cli import show, words
 from halflife.config import Config, SourceConfig
 from halflife.core.errors import UsageError
 from halflife.core.lifetimes import Collection
+from halflife.core.wording import count
 from halflife.engine import (
     audit_report,
     bootstrap,
@@ -21,13 +22,14 @@ from halflife.engine import (
 )
 from halflife.engine.appraisal import Appraiser
 from halflife.engine.bound_widening import FULL, Trust
-from halflife.engine.quality_forecast import quality_now, stated
+from halflife.engine.quality_forecast import quality_now
 from halflife.kinds.registry import kind_of
 from halflife.models.rhythm import FLAT, Rhythm
 from halflife.stores import Store
+from halflife.stores.notes.held_removals import HELD_REMOVALS, HeldRemovals
 
 if TYPE_CHECKING:
-    from halflife.models.setquality import Band
+    from halflife.core.arrays import Bools
 
 UNKNOWN = frozenset({"no look yet", "one look only", "nothing held"})  # of a forecast
 METRICS = ("precision", "recall", "gone", "new")
@@ -44,6 +46,7 @@ class SetQuestion:
         trust: How far forecasts were trusted then.
         rhythm: At which hours it changes; flat for a time in the past.
         renewed: When its newer objects were read last; ``-inf`` if never.
+        waits: Removals that wait for a decision; None if there are none.
 
     """
 
@@ -52,6 +55,7 @@ class SetQuestion:
     trust: Trust = FULL
     rhythm: Rhythm = FLAT
     renewed: float = -math.inf
+    waits: HeldRemovals | None = None
 
     @classmethod
     def of(
@@ -82,8 +86,9 @@ class SetQuestion:
             # The rhythm known at an earlier time is not stored.
             rhythm = rhythms.rhythm(store, name) if since is None else FLAT
             renewed = _renewed(config, store, name)
+            waits = HELD_REMOVALS.load(store, name) if since is None else None
         selected = select_objects(collection, where)
-        return cls(selected.until(now), now, trust, rhythm, renewed)
+        return cls(selected.until(now), now, trust, rhythm, renewed, waits)
 
     def own_days(self, ahead: Sequence[float]) -> list[float]:
         """Convert days from now to days of the source's rhythm."""
@@ -113,7 +118,18 @@ class SetQuestion:
             "copied": show.date(self.copied),
             "held": int(self.collection.in_copy().size),
             "trust": self.trust.factor,
+            **self.undecided,
         }
+
+    @property
+    def undecided(self) -> dict[str, object]:
+        """The removals that wait for a decision; nothing if there are none."""
+        return {} if self.waits is None else {"held_removals": self.waits.missing}
+
+    def is_held(self, ahead: Sequence[float]) -> "Bools":
+        """Return at which times ahead removals wait for a decision."""
+        since = math.inf if self.waits is None else self.waits.at
+        return self.now + np.asarray(ahead, np.float64) >= since
 
 
 def _renewed(config: Config, store: Store, name: str) -> float:
@@ -242,6 +258,8 @@ def _row_of(appraiser: Appraiser, source: SourceConfig) -> dict[str, object]:
     about = kind_of(source).describe(appraiser.state(source))
     row: dict[str, object] = {"source": source.name, "held": about.items}
     row["gone"] = about.gone
+    waits = HELD_REMOVALS.load(appraiser.store, source.name)
+    row |= {} if waits is None else {"held_removals": waits.missing}
     cast = quality_now(appraiser, source)
     if cast is None:
         return {**row, "why": about.why}
@@ -269,14 +287,20 @@ def _listing_row(appraiser: Appraiser, source: SourceConfig) -> dict[str, object
         reason = f"incomplete: {why}" if why else "it was never read whole"
         return {**row, "why": show.plain(reason)}
     trust, rhythm = appraiser.trust(source), rhythms.rhythm(store, name)
-    question = SetQuestion(collection, float(collection.looks[-1]), trust, rhythm)
+    question = SetQuestion(
+        collection,
+        float(collection.looks[-1]),
+        trust,
+        rhythm,
+        waits=HELD_REMOVALS.load(store, name),
+    )
     cast = forecast_rows(question, [max(now - question.now, 0.0)], 0.95)[0]
     # ``gone`` counts objects seen to be gone; more of those held may have gone since.
     quality = {_ESTIMATES.get(metric, metric): cast[metric] for metric in METRICS}
     if (current := quality_now(appraiser, source)) is not None:
         band = current.mean[0], current.low[0], current.high[0]
         quality["recall"] = show.figure(*band)
-    row |= {**quality, "last_look": show.date(question.copied)}
+    row |= {**quality, "last_look": show.date(question.copied), **question.undecided}
     imported = not stored_sources.has_address(source)
     return {**row, "why": stored_sources.WHY} if imported else row
 
@@ -330,6 +354,9 @@ def print_forecast(
     show.table([show.flat(row) for row in rows])
     if status != "ok":
         show.note(f"note: {status}")
+    if question.waits is not None:
+        text = count(question.waits.missing, "object")
+        show.note(f"note: a decision is awaited whether {text} of the copy are gone")
 
 
 def forecast_rows(
@@ -343,18 +370,9 @@ def forecast_rows(
 
     With ``fresh`` also the share of its objects that are present and unchanged.
     """
-    from halflife.models.setquality import forecast, versions
+    from halflife.cli.set_bands import quality_bands
 
-    own = question.own_days(ahead)
-    cast = forecast(question.collection, question.now, own, confidence)
-    unchanged = cast.precision
-    if fresh and question.collection.changed.size:
-        by_version = versions(question.collection)
-        unchanged = forecast(by_version, question.now, own, confidence).precision
-    most = {"gone": float(cast.size), "new": math.inf}
-    bands = {m: _widened(question, getattr(cast, m), most.get(m, 1.0)) for m in METRICS}
-    bands["recall"] = _recall(question, own, confidence)
-    unchanged = _widened(question, unchanged, 1.0)
+    bands, status = quality_bands(question, ahead, confidence, fresh=fresh)
     rows = []
     for i, wait in enumerate(ahead):
         row: dict[str, object] = {
@@ -362,38 +380,11 @@ def forecast_rows(
             "days": wait,
             "at": show.date(question.now + wait),
         }
-        for metric in METRICS:
-            value = bands[metric]
+        for metric, value in bands.items():
             row[metric] = show.figure(value.mean[i], value.low[i], value.high[i])
-        if fresh:
-            still = unchanged.mean[i], unchanged.low[i], unchanged.high[i]
-            row["freshness"] = show.figure(*still)
-        row["status"] = cast.status
+        row["status"] = status
         rows.append(row)
     return rows
-
-
-def _widened(question: SetQuestion, band: "Band", most: float) -> "Band":
-    """Return the bounds, widened by the trust factor of the source."""
-    low, high = question.trust.band(*band, most=most)
-    return band._replace(low=low, high=high)
-
-
-def _recall(question: SetQuestion, own: Sequence[float], confidence: float) -> "Band":
-    """Return the recall that every surface states (``engine.quality_forecast``)."""
-    from halflife.core.forecast import Forecast
-    from halflife.models.recall_curve import recall
-    from halflife.models.setquality import Band
-
-    ages = question.now - question.copied + np.asarray(own, np.float64)
-    later = question.renewed - question.copied
-    if later > 0:  # objects that arrived until then are in the copy
-        ages = np.where(ages >= later, ages - later, ages)
-    order = np.argsort(ages, kind="stable")
-    band = recall(question.collection, ages[order], confidence)
-    cast = stated(Forecast("recall", ages[order], *band, confidence), question.trust)
-    back = np.argsort(order)
-    return Band(cast.mean[back], cast.low[back], cast.high[back])
 
 
 def object_count(figure: object) -> str:
@@ -438,6 +429,8 @@ def when_row(
     else:
         wait = days_until_below(history, now, metric, level, confidence, doubt=doubt)
         days = math.inf if wait is None else question.wait(wait)
+        if metric == "precision" and question.waits is not None:
+            days = 0.0 if 1.0 - question.waits.share < level else days
     return {
         "status": status,
         "metric": metric,

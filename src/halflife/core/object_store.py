@@ -14,6 +14,7 @@ Scalar: TypeAlias = str | int | float | bool | None
 Attributes: TypeAlias = Mapping[str, Scalar]
 
 NEVER = float("inf")
+NOT_CREDIBLE = "what it lacks is not credible"  # the note of a listing taken in part
 _PLAIN = (str, int, float)
 LARGEST_INT = 2**63
 
@@ -170,6 +171,19 @@ class Register:
         missing = np.array([s.missing for s in fetched[1:]], dtype=np.intp)
         return held, missing, np.diff([s.at for s in fetched])
 
+    def renewals(self) -> tuple[Ints, Ints, Ints, Floats]:
+        """Return the objects listed, those new, those changed, and the days before.
+
+        One value for each complete snapshot but the first; what was new or changed in
+        an incomplete one counts for the next complete one.
+        """
+        fetched = [s for s in self.snapshots if s.valid and s.complete]
+        at = np.array([s.at for s in fetched], dtype=np.float64)
+        listed = np.array([s.n for s in fetched[1:]], dtype=np.intp)
+        arrived = _between(at, [s.first_seen for s in self.spells])
+        changed = _between(at, [v.seen_from for v in self.versions])
+        return listed, arrived, changed, np.diff(at)
+
     @classmethod
     def of(cls, collection: Collection) -> Self:
         """Return the register of a collection."""
@@ -180,6 +194,19 @@ class Register:
             for i, moment in zip(rows, at, strict=True)
         ]
         return cls(_snapshots(collection), spells, versions)
+
+
+NOTHING = Register()  # nothing new
+
+
+def _between(at: Floats, moments: Sequence[float]) -> Ints:
+    """Return how many moments lie after one time and up to the next.
+
+    >>> _between(np.array([0.0, 1.0, 2.0]), [0.0, 0.5, 1.0, 2.0, 3.0]).tolist()
+    [2, 1]
+    """
+    upto = np.searchsorted(np.sort(moments), at, side="right")
+    return np.diff(upto).astype(np.intp)
 
 
 def spells_of(lives: Lives) -> list[Spell]:

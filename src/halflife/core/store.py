@@ -17,7 +17,7 @@ from halflife.core.history import History
 from halflife.core.item import Item
 from halflife.core.lifetimes import Collection
 from halflife.core.links import Links
-from halflife.core.object_store import Listing, Register
+from halflife.core.object_store import NOTHING, Listing, Register
 from halflife.core.observation import Content, Observation, Observations
 
 RESUME_WITHIN = 0.5  # days; the work of an older interrupted run is out of date
@@ -223,8 +223,14 @@ class Objects(Protocol):
         """
         ...
 
-    def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:
-        """Store an answer until there is a decision; nothing else changes."""
+    def stage(
+        self, run: Run, name: str, listing: Listing, why: str, shown: Register = NOTHING
+    ) -> None:
+        """Store an answer until there is a decision.
+
+        ``shown`` is what it shows that needs none: it is added to the register in the
+        same transaction. Nothing else changes.
+        """
         ...
 
     def staged(self) -> list[Staged]:

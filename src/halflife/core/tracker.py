@@ -11,11 +11,12 @@ observed: its objects are neither present nor gone until it returns.
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from halflife.core.errors import UsageError
 from halflife.core.object_store import (
     NEVER,
+    NOT_CREDIBLE,
     Attributes,
     Listing,
     Register,
@@ -49,6 +50,25 @@ class TrackedChange:
     gone: int = 0
     flapped: int = 0
     unobserved: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShownObjects:
+    """The objects that an answer shows, compared with the copy.
+
+    Attributes:
+        listed: All of them.
+        known: Those of the copy.
+        changed: Those of the copy that differ from it.
+        former: Those that are as they were before: they had gone and are back, or
+            have the attributes of an earlier version.
+
+    """
+
+    listed: int
+    known: int
+    changed: int
+    former: int = 0
 
 
 class Tracker:
@@ -98,6 +118,16 @@ class Tracker:
         return next((s.at for s in reversed(self._snapshots) if s.valid), -NEVER)
 
     @property
+    def took_shown(self) -> bool:
+        """Whether ``take_shown`` added objects since the last complete listing."""
+        for snapshot in reversed(self._snapshots):
+            if snapshot.valid and snapshot.complete:
+                return False
+            if snapshot.note == NOT_CREDIBLE:
+                return True
+        return False
+
+    @property
     def held(self) -> dict[str, Attributes]:
         """The objects believed to be present, as last seen."""
         return {
@@ -105,6 +135,10 @@ class Tracker:
             for key, spell in self._running.items()
             if spell.missing_since == NEVER
         }
+
+    def held_before(self, at: float) -> set[str]:
+        """Return the objects believed to be present that were first seen before."""
+        return {key for key in self.held if self._running[key].first_seen < at}
 
     def register(self) -> Register:
         """Return the whole history."""
@@ -127,6 +161,22 @@ class Tracker:
         """Record a snapshot that is broken, and so not an observation."""
         self._snapshots.append(Snapshot(at, n, valid=False, complete=False, note=why))
 
+    def take_shown(self, listing: Listing) -> TrackedChange:
+        """Fold in the objects of a listing, and conclude nothing from what it lacks."""
+        part = replace(listing, complete=False, absent=frozenset(), note=NOT_CREDIBLE)
+        return self.take(part)
+
+    def take_accepted(self, listing: Listing) -> TrackedChange:
+        """Fold in a listing of which ``take_shown`` may have taken the objects."""
+        last = next(
+            (i for i, s in enumerate(self._snapshots) if s.at == listing.at), -1
+        )
+        if last >= 0 and listing.at == self.last:
+            del self._snapshots[last]  # it was only a part of this one
+            snapshots, versions = self._saved
+            self._saved = min(snapshots, last), versions
+        return self.take(listing)
+
     def take(self, listing: Listing) -> TrackedChange:
         """Fold in a listing; listings must be added in the order of their times."""
         at, records = listing.at, listing.records
@@ -135,20 +185,23 @@ class Tracker:
         out = self.outages(listing)
         for key, attributes in records.items():
             self._mark_present(key, attributes, at)
-        missing, gone = self._mark_missing(listing, out)
+        latest = self._looks[-1] if self._looks else -NEVER
+        lacked, gone = self._mark_missing(listing, out)
+        # The guard learns from losses of what a complete listing showed.
+        every = not self.took_shown
+        old = [s for s in lacked if every or s.first_seen <= latest]
         if listing.complete:
-            latest = self._looks[-1] if self._looks else -NEVER
             unobserved = self._unobserved
             self._unobserved = {value: unobserved.get(value, latest) for value in out}
             self._looks.append(at)
         n, note = len(records), listing.note
         self._snapshots.append(
-            Snapshot(at, n, missing, complete=listing.complete, note=note)
+            Snapshot(at, n, len(old), complete=listing.complete, note=note)
         )
         return TrackedChange(
             arrived=len(self._spells) - before[2],
             updated=len(self._versions) - before[1],
-            missing=missing,
+            missing=len(lacked),
             gone=gone,
             flapped=self.flaps - before[0],
             unobserved=tuple(out),
@@ -179,21 +232,34 @@ class Tracker:
         stayed = present.total() - sum(present[value] for value in out)
         return tuple(out) if others and stayed >= others / 2 else ()
 
-    def losses(self, listing: Listing) -> tuple[int, int, float]:
+    def losses(self, listing: Listing, *, old: bool = False) -> tuple[int, int, float]:
         """Return how many objects are held, how many of them are missing, and the gap.
 
         Groups that it did not show are left out of the count, and so are objects about
         which an incomplete listing says nothing; the gap is the time since the last
-        complete listing, in days.
+        complete listing, in days. With ``old``, objects first seen since then are left
+        out too.
         """
         out = set(self.outages(listing))
         held = [k for k, r in self.held.items() if self._group_of(r) not in out]
         if not listing.complete:
             covered = listing.absent | listing.records.keys()
             held = [key for key in held if key in covered]
+        if old and self._looks:
+            held = [k for k in held if self._running[k].first_seen <= self._looks[-1]]
         gone = sum(key not in listing.records for key in held)
         gap = listing.at - self._looks[-1] if self._looks else 0.0
         return len(held), gone, gap
+
+    def shown(self, listing: Listing) -> ShownObjects:
+        """Return how the objects of a listing compare with those of the copy."""
+        records, known = listing.records, self._running.keys() & listing.records.keys()
+        changed = {key for key in known if self._current[key] != records[key]}
+        former = {key for key in records if key not in known and key in self._gone}
+        past = [(spell.key, spell.attributes) for spell in self._spells]
+        past += [(v.key, v.attributes or {}) for v in self._versions]
+        former |= {k for k, old in past if k in changed and old == records[k]}
+        return ShownObjects(len(records), len(known), len(changed), len(former))
 
     def accept(self, group: str) -> int:
         """Accept that an unobserved group has gone; return the number of its objects.
@@ -247,9 +313,11 @@ class Tracker:
         self._running[key] = spell
         return spell
 
-    def _mark_missing(self, listing: Listing, out: Iterable[str]) -> tuple[int, int]:
-        """Mark the objects a listing lacks; return the newly missing and the gone."""
-        missing, gone, hidden = 0, 0, set(out)
+    def _mark_missing(
+        self, listing: Listing, out: Iterable[str]
+    ) -> tuple[list[Spell], int]:
+        """Mark objects that a listing lacks; return those newly missing, and gone."""
+        missing, gone, hidden = list[Spell](), 0, set(out)
         covered = self._running if listing.complete else listing.absent
         lacked = set(covered) - listing.records.keys()
         for key in [k for k in self._running if k in lacked]:
@@ -258,7 +326,7 @@ class Tracker:
                 continue
             if spell.missing_since == NEVER:
                 spell.missing_since = listing.at
-                missing += 1
+                missing.append(spell)
             elif listing.at - spell.missing_since >= self.confirm:
                 spell.gone_by, spell.missing_since = spell.missing_since, NEVER
                 self._gone[key] = spell.gone_by

@@ -37,14 +37,16 @@ class Breaker(BreakerState):
         """Return the breaker after a good fetch."""
         return Breaker(well=now)
 
-    def held(self, now: float) -> "Breaker":
+    def held(self, now: float, *, shown: bool = False) -> "Breaker":
         """Return the breaker after an answer that is held for a decision.
 
         Until then the source probably gives the same answer, so it is fetched after an
-        hour, then after two, and so on up to a day.
+        hour, then after two, and so on up to a day. If what it shows was taken
+        (``shown``), another fetch brings what is new, and it waits for an hour only.
         """
-        wait = min(AGAIN * 2.0 ** min(self.undecided, DOUBLINGS), LONGEST_CLOSURE)
-        return Breaker(0, now + wait, now, "", self.undecided + 1)
+        before = 0 if shown else self.undecided
+        wait = min(AGAIN * 2.0 ** min(before, DOUBLINGS), LONGEST_CLOSURE)
+        return Breaker(0, now + wait, now, "", before + 1)
 
     def settled(self, now: float) -> "Breaker":
         """Return the breaker after a decision: the source may be fetched at once."""

@@ -12,6 +12,7 @@ from halflife.kinds.listing import runner as listing_runner
 from halflife.kinds.pages import guard as pages_guard
 from halflife.kinds.protocol import Report
 from halflife.stores import Store
+from halflife.stores.notes.held_removals import HELD_REMOVALS
 
 EXAMPLES = 5  # names that are shown of those that differ
 
@@ -96,7 +97,10 @@ def evidence(
     tracked = listing_runner.tracker(store, source)
     there, gone, gap = tracked.losses(staged)
     lost = [key for key in tracked.held if key not in staged.records]
-    new = [key for key in staged.records if key not in tracked.held]
+    waits = HELD_REMOVALS.load(store, pending.source)
+    shown = waits is not None and waits.at == staged.at
+    earlier = tracked.held_before(staged.at) if shown else tracked.held
+    new = [key for key in staged.records if key not in earlier]
     return {
         "listed": len(staged.records),
         "held": there,
@@ -105,6 +109,7 @@ def evidence(
         "examples": lost[:EXAMPLES],
         "arrived": len(new),
         "arrived_examples": new[:EXAMPLES],
+        "held_removals_only": shown,
     }
 
 
@@ -170,8 +175,10 @@ def _keep_listing(config: Config, store: Store, run: int, clock: Clock) -> str:
     try:
         tracked = listing_runner.tracker(store, source)
         tracked.reject(clock(), "it was not believed")
-        store.save_register(new, source.name, tracked.news())
-        store.dismiss(run)
+        with store.together():
+            store.save_register(new, source.name, tracked.news())
+            HELD_REMOVALS.remove(store, source.name)
+            store.dismiss(run)
     finally:
         store.finish(new, clock())
     return source.name

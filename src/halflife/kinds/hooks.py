@@ -104,7 +104,7 @@ class Hooks(Generic[Source]):
     ) -> "Breaker":
         """Return the updated breaker: how long a failing source is left alone."""
         if report.held:
-            return old.held(now)
+            return old.held(now, shown=report.scheduled)
         if report.trouble and not report.partly:
             return old.failed(source.name, now, report.trouble)
         return old.fine(now)

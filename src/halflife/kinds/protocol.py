@@ -227,6 +227,7 @@ class Report:
         note: A further remark for the user who waits.
         troubles: What went wrong with each source, in words that follow its name.
         run: The run that put an answer aside; 0 if none did.
+        scheduled: Whether its policy decides all the same when the next one is due.
 
     """
 
@@ -245,6 +246,7 @@ class Report:
     note: str = ""
     troubles: Mapping[str, str] = field(default_factory=dict)
     run: int = 0
+    scheduled: bool = False
 
     def failed(self) -> list[str]:
         """Return what went wrong, one line for each source."""

@@ -269,6 +269,8 @@ def report_on(name: str, result: WholeResult) -> Report:
         section=result.section,
         troubles={name: _explain(name, trouble)} if trouble else {},
         run=result.run if result.held else 0,
+        # Only results of listings have it.
+        scheduled=bool(getattr(result, "scheduled", False)),
     )
 
 

@@ -104,8 +104,7 @@ class DeleteGuard:
 
     def judge(self, held: int, gone: int, gap: float) -> LossVerdict:
         """Judge whether it is credible that so many of those held have gone."""
-        share = float(-np.expm1(-self.rate_ * max(gap, 0.0)))
-        chance = np.exp(log_pmf(held, share, self.dispersion_))
+        share, chance = self._law(held, gap)
         beyond = float(chance[gone:].sum()) if gone <= held else 0.0
         low = int(np.searchsorted(np.cumsum(chance), _EDGE))
         high = held - int(np.searchsorted(np.cumsum(chance[::-1]), _EDGE))
@@ -118,10 +117,29 @@ class DeleteGuard:
         why = f"{gone} of {count(held, 'object')} {_be(gone)} missing; {expected}"
         return LossVerdict(held, gone, low, high, min(beyond, 1.0), not fault, why)
 
+    def is_usual(self, n: int, k: int, gap: float) -> bool:
+        """Say whether k of n objects, beyond those expected, are a third at most.
+
+        More are usual if the law says so: with some sources everything differs.
+        """
+        share, chance = self._law(n, gap)
+        if self.cycles_ >= LEAST_CYCLES and float(chance[k:].sum()) >= _UNLIKELY:
+            return True
+        return k - n * share <= THIRD * n * (1.0 - share)
+
+    def _law(self, n: int, gap: float) -> tuple[float, Floats]:
+        """Return the expected share, and the probability of each number up to n."""
+        share = float(-np.expm1(-self.rate_ * max(gap, 0.0)))
+        return share, np.exp(log_pmf(n, share, self.dispersion_))
+
     def _is_fault(self, held: int, gone: int, share: float, tail: float) -> bool:
         has_history = self.cycles_ >= LEAST_CYCLES
         if held and gone >= held:
             return held >= self.least or not has_history or tail < _UNLIKELY
+        return self._is_excess(held, gone, share, tail)
+
+    def _is_excess(self, held: int, gone: int, share: float, tail: float) -> bool:
+        has_history = self.cycles_ >= LEAST_CYCLES
         if gone < self.least:
             return False
         stay = held * (1.0 - share)

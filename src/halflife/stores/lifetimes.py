@@ -197,21 +197,34 @@ def log_changes(
     change_log.append(
         db, record_changes.acceptance_changes(name, register, at and float(at[0]))
     )
+    log_shown(db, name, register)
+
+
+def log_shown(db: Database, name: str, register: Register) -> None:
+    """Log the changes of records that adding to a register will make."""
     lives = record_changes.LifeRows(db, name)
     # Rows, not changes: a new listing has as many as it has records.
     make = change_log.as_rows(source_id(db, name))
     change_log.append_rows(db, record_changes.find(register, lives, make))
 
 
-def save(db: Database, name: str, register: Register, *, anew: bool = False) -> None:
+def save(
+    db: Database,
+    name: str,
+    register: Register,
+    *,
+    anew: bool = False,
+    keeps_staged: bool = False,
+) -> None:
     """Add to the stored register of a set source, or replace it.
 
-    A listing that waits for a decision is dropped when a valid snapshot is saved.
+    A listing that waits for a decision is dropped when a valid snapshot is saved,
+    unless this is a part of that listing (``keeps_staged``).
     """
     source = source_id(db, name)
     if anew:
         forget(db, source)
-    if overtakes(register):
+    if overtakes(register) and not keeps_staged:
         db.execute("DELETE FROM staged WHERE source = ?", (source,))
     db.execute("DELETE FROM unobserved WHERE source = ?", (source,))
     db.executemany(

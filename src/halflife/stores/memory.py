@@ -19,7 +19,7 @@ from halflife.core.host import HostState
 from halflife.core.item import Item
 from halflife.core.lifetimes import Collection
 from halflife.core.links import Links
-from halflife.core.object_store import Listing, Register
+from halflife.core.object_store import NOTHING, Listing, Register
 from halflife.core.observation import Content, Observation, Observations, Outgoing, Seen
 from halflife.core.store import RESUME_WITHIN, Note, Run, Staged
 from halflife.stores import lifetimes, links as graph, page_changes, record_changes
@@ -397,35 +397,41 @@ class MemoryStore:
         """Add to the register of a set source, or replace it."""
         lifetimes.check_covered(run, name)
         self.fence(run)
-        held = self._sets.get(name, Register())
-        old = Register() if anew else held
-        lives = record_changes.LivesInMemory(old)
         if anew:
-            changes = record_changes.replacement_changes(
-                name, held, register, run.began
-            )
+            held = self._sets.pop(name, Register())
+            found = record_changes.replacement_changes(name, held, register, run.began)
         else:
             waiting = self._staged.get(name)
             at = None if waiting is None else waiting.listing.at
-            changes = record_changes.acceptance_changes(name, register, at)
-            make = record_changes.as_changes(name)
-            changes += record_changes.find(register, lives, make)
-        self.changes.append(changes)
-        new = lifetimes.merge(old, register, lives)
+            found = record_changes.acceptance_changes(name, register, at)
+        self.changes.append(found)
+        self._add(name, register, logged=not anew)
         if anew or lifetimes.overtakes(register):
             self._staged.pop(name, None)
-        self._sets.pop(name, None)
+
+    def _add(self, name: str, register: Register, *, logged: bool = True) -> None:
+        """Add to the register of a set source, and log the changes of its records."""
+        old = self._sets.pop(name, Register())
+        lives = record_changes.LivesInMemory(old)
+        if logged:
+            make = record_changes.as_changes(name)
+            self.changes.append(record_changes.find(register, lives, make))
+        new = lifetimes.merge(old, register, lives)
         self._collections.pop(name, None)
         if new.snapshots:
             self._sets[name] = new
 
-    def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:
-        """Put a listing aside until a decision; nothing else changes."""
+    def stage(
+        self, run: Run, name: str, listing: Listing, why: str, shown: Register = NOTHING
+    ) -> None:
+        """Put a listing aside until a decision, and add what it shows."""
         lifetimes.check_covered(run, name)
         self.fence(run)
         if name not in self._staged:
             self.changes.append([record_changes.staging_change(name, listing.at, why)])
         self._staged[name] = Staged(run.id, name, listing, why)
+        if shown.snapshots:
+            self._add(name, shown)
 
     def staged(self) -> list[Staged]:
         """Return the listings that wait for a decision, oldest first."""
@@ -474,12 +480,7 @@ def _tables(statements: Iterable[str]) -> Connection:
 
 
 def _each(batch: Observations) -> Iterator[_Row]:
-    columns = (
-        batch.keys,
-        batch.at.tolist(),
-        batch.seen.tolist(),
-        batch.digest,
-    )
+    columns = (batch.keys, batch.at.tolist(), batch.seen.tolist(), batch.digest)
     return zip(*columns, strict=True)
 
 

@@ -19,7 +19,7 @@ from halflife.core.host import HostState
 from halflife.core.item import Item
 from halflife.core.lifetimes import Collection
 from halflife.core.links import Links
-from halflife.core.object_store import Listing, Register
+from halflife.core.object_store import NOTHING, Listing, Register
 from halflife.core.observation import Content, Observation, Observations
 from halflife.core.store import Note, Run, Staged
 from halflife.stores import (
@@ -348,11 +348,16 @@ class TableStore(TableParts):
             lifetimes.log_changes(db, run, name, register, anew=anew)
             lifetimes.save(db, name, register, anew=anew)
 
-    def stage(self, run: Run, name: str, listing: Listing, why: str) -> None:
-        """Put a listing aside until a decision; nothing else changes."""
+    def stage(
+        self, run: Run, name: str, listing: Listing, why: str, shown: Register = NOTHING
+    ) -> None:
+        """Put a listing aside until a decision, and add what it shows, together."""
         lifetimes.check_covered(run, name)
         with self._writing_as(run) as db:
             lifetimes.stage(db, run.id, name, listing, why)
+            if shown.snapshots:
+                lifetimes.log_shown(db, name, shown)
+                lifetimes.save(db, name, shown, keeps_staged=True)
 
     def staged(self) -> list[Staged]:
         """Return the listings that wait for a decision, oldest first."""

@@ -49,10 +49,13 @@ from halflife.market.target_status import (
     TargetMemory,
     TargetStatus,
 )
+from halflife.models.held_quality import held_recall
 from halflife.models.recall_curve import recall
+from halflife.net.pacing import LONGEST_CLOSURE
 from halflife.readers.containment import contained
 from halflife.stores import Store
 from halflife.stores.forecasts import IssuedForecast
+from halflife.stores.notes.held_removals import HELD_REMOVALS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,6 +118,11 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
         last = np.array(state.last)
         ages = at - last if rhythm.flat else rhythm.between(last, at)
         band = recall(collection, ages, two_sided, knots)
+        if state.waits is not None:
+            whole = np.array(collection.looks[-1])
+            older = at - whole if rhythm.flat else rhythm.between(whole, at)
+            hidden = recall(collection, older, two_sided, knots)
+            band = held_recall(band, hidden, state.waits.share)
         return Forecast("recall", state.now + ahead, *band, two_sided)
 
     def worth(self, state: ListingState, confidence: float) -> Known:
@@ -263,7 +271,8 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
     def read_until(self, store: Store, source: ListingConfig) -> float:
         """Return when newer records were last read; ``-inf`` if it is read whole."""
         done = incremental.last_progress(store, source)
-        return -inf if done is None else done.at
+        waits = HELD_REMOVALS.load(store, source.name)
+        return max(-inf if seen is None else seen.at for seen in (done, waits))
 
     def lifetimes(self, store: Store, source: ListingConfig) -> Collection | None:
         """Return the lifetimes of its objects; its forecasts follow from them."""
@@ -315,7 +324,10 @@ class ListingKind(WholeKind[ListingConfig, ListingState]):
             return None
         first, last = float(collection.looks[0]), state.last
         age = max(state.now - last, 0.0)
-        most = max(min(max(last - first, FIRST), LATEST), SOONEST)
+        most, learned = LATEST, last
+        if state.waits is not None:  # nothing is learned from what a held answer shows
+            most, learned = LONGEST_CLOSURE, float(collection.looks[-1])
+        most = max(min(max(learned - first, FIRST), most), SOONEST)
         there = collection.lives.present(float(collection.looks[-1]))
         things = max(float(np.count_nonzero(there)), 1.0)
         if state.decay is None:  # one fetch says nothing of how fast it changes
@@ -402,7 +414,7 @@ class ListingReader:
     def audit(self, result: WholeResult) -> None:
         """Score the forecasts that this fetch verifies."""
         assert isinstance(result, runner.ListingOutcome)
-        if result.run and not (result.newer or result.groups):
+        if result.run and not (result.newer or result.groups or result.held):
             audit_set(self._desk.store, self._source.name, result.run)
 
 

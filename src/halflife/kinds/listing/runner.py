@@ -27,13 +27,16 @@ from halflife.kinds.listing.settings import CONFIRM_HOURS, ListingConfig
 from halflife.kinds.listing.state import state_of
 from halflife.kinds.protocol import Memo, Reading
 from halflife.models.guard import DeleteGuard, LossVerdict
+from halflife.models.listing_identity import ListingIdentity
 from halflife.net.addresses import shown
 from halflife.net.gate import Gate
 from halflife.readers.containment import contained
 from halflife.readers.records import UNREADABLE
 from halflife.stores import Run, Staged, Store
+from halflife.stores.notes.held_removals import HELD_REMOVALS, HeldRemovals
 
 HOURS = 24.0
+SHOWN = "what it shows is in the copy"  # of an answer whose removals alone are held
 
 Read: TypeAlias = Callable[[Gate, Purse], Awaitable[tuple[Listing | None, str]]]
 """Reads a listing; returns it, and what went wrong."""
@@ -51,6 +54,8 @@ class ListingOutcome:
         change: The changes against the copy.
         trouble: What went wrong; empty if nothing did.
         held: Why the answer waits for a decision; empty if it does not.
+        shown: Whether what a held answer shows was taken: only removals wait.
+        scheduled: Whether it is known, too, how soon that is out of date.
         newer: Whether only newer records were requested.
         groups: The groups that were requested; none if it was everything.
 
@@ -65,6 +70,8 @@ class ListingOutcome:
     change: TrackedChange = field(default_factory=TrackedChange)
     trouble: str = ""
     held: str = ""
+    shown: bool = False
+    scheduled: bool = False
     newer: bool = False
     groups: tuple[str, ...] = ()
 
@@ -91,6 +98,7 @@ class ListingOutcome:
             "unobserved": list(change.unobserved),
             "trouble": self.trouble,
             "held": self.held,
+            "held_removals_only": self.shown,
             "newer_only": self.newer,
             "groups": list(self.groups),
         }
@@ -101,11 +109,12 @@ class ListingOutcome:
         Without ``trouble`` what went wrong is left out, if it is shown elsewhere; the
         line is empty if there is nothing else.
         """
+        change = self.change
         if self.held:
-            return f"{self.source}: held: {self.held}"
+            taken = f": {change.arrived} new, {change.updated} updated"
+            return f"{self.source}: held: {self.held}{taken if self.shown else ''}"
         if self.trouble and not self.listed:
             return f"{self.source}: {self.trouble}" if trouble else ""
-        change = self.change
         text = (
             f"{self.source}: {count(self.listed, 'object')}: {change.arrived} new, "
             f"{change.updated} updated, {change.missing} missing, {change.gone} gone"
@@ -136,13 +145,22 @@ def tracker(store: Store, source: SourceConfig) -> Tracker:
 
 
 def doubt(tracked: Tracker, listing: Listing) -> LossVerdict | None:
-    """Return the verdict of the guard on a listing; None if it is credible."""
-    held, gone, gap = tracked.losses(listing)
-    if not (listing.complete or listing.absent) or not held:
+    """Return the verdict of the guard on a listing; None if it is credible.
+
+    Objects that were taken from held answers must not make a loss look smaller, so
+    then the loss of the others is judged, too.
+    """
+    if not (listing.complete or listing.absent):
         return None
-    guard = DeleteGuard().fit(*tracked.register().cycles())
-    verdict = guard.judge(held, gone, gap)
-    return None if verdict.credible else verdict
+    guard: DeleteGuard | None = None
+    for old in (False, True) if tracked.took_shown else (False,):
+        held, gone, gap = tracked.losses(listing, old=old)
+        if held:
+            guard = guard or DeleteGuard().fit(*tracked.register().cycles())
+            verdict = guard.judge(held, gone, gap)
+            if not verdict.credible:
+                return verdict
+    return None
 
 
 async def sync(  # noqa: PLR0913  (the source, its reader, and the limits)
@@ -160,8 +178,9 @@ async def sync(  # noqa: PLR0913  (the source, its reader, and the limits)
     ``read`` reads it; by default as the settings say.
 
     An answer that lacks more than is credible is put aside: nothing is removed, and
-    ``held`` says why. Requests that our own network kept from being sent leave no
-    trace. Raise ``BudgetSpent`` if nothing can be spent.
+    ``held`` says why. What it shows is taken if it is this listing. Requests that our
+    own network kept from being sent leave no trace. Raise ``BudgetSpent`` if nothing
+    can be spent.
     """
     read = read or reading(config, source, store, clock)
     visitor = Visitor(config, store, clock, gate)
@@ -187,6 +206,7 @@ async def sync(  # noqa: PLR0913  (the source, its reader, and the limits)
         if not outcome.held:
             rhythms.learn_listing(store, source.name)
             incremental.note(store, source, listing, purse.spent)
+        if outcome.shown or not outcome.held:
             groups.note(store, source, listing)
         return outcome
 
@@ -270,18 +290,52 @@ def write(
 ) -> ListingOutcome:
     """Save a listing, or put it aside if it is not credible."""
     tracked = tracker(store, source)
-    name, listed = source.name, len(listing.records)
+    outcome = ListingOutcome(source.name, run.id, requests, trouble=trouble)
     why = _against(store, source, tracked, listing)
     if why:
+        outcome = replace(outcome, listed=len(listing.records), trouble="", held=why)
+        with store.together():
+            return _hold(store, run, source, tracked, listing, outcome)
+    return save_listing(store, run, tracked, listing, outcome)
+
+
+def _hold(
+    store: Store,
+    run: Run,
+    source: RecordsConfig,
+    tracked: Tracker,
+    listing: Listing,
+    outcome: ListingOutcome,
+) -> ListingOutcome:
+    """Put a listing aside; save what it shows if it is this listing at all."""
+    name, why = source.name, outcome.held
+    if not is_recognised(store, source, tracked, listing):
         store.stage(run, name, listing, why)
-        return ListingOutcome(name, run.id, requests, listed, held=why)
-    return save_listing(
-        store,
-        run,
-        tracked,
-        listing,
-        ListingOutcome(name, run.id, requests, trouble=trouble),
-    )
+        return outcome
+    change = tracked.take_shown(listing)
+    why = f"{why}; {SHOWN}"
+    store.stage(run, name, listing, why, tracked.news())
+    _, lacked, _ = tracked.losses(listing)
+    waits = HeldRemovals(listing.at, lacked, len(tracked.held))
+    HELD_REMOVALS.save(store, waits, name)
+    scheduled = tracked.register().cycles()[0].size > 0
+    outcome = replace(outcome, held=why, change=change, shown=True)
+    return replace(outcome, scheduled=scheduled)
+
+
+def is_recognised(
+    store: Store, source: RecordsConfig, tracked: Tracker, listing: Listing
+) -> bool:
+    """Say whether an answer that lacks too much still shows this listing.
+
+    Else it may be anything: a login page, another list, another language.
+    """
+    if schema_drift.loses(store, source, listing):
+        return False
+    history = tracked.register()
+    identity = ListingIdentity().fit(*history.renewals())
+    _, _, gap = tracked.losses(listing)
+    return identity.is_shown_by(tracked.shown(listing), gap)
 
 
 def save_listing(
@@ -289,7 +343,9 @@ def save_listing(
 ) -> ListingOutcome:
     """Save a listing without a check."""
     change = tracked.take(listing)
-    store.save_register(run, outcome.source, tracked.news())
+    with store.together():
+        store.save_register(run, outcome.source, tracked.news())
+        HELD_REMOVALS.remove(store, outcome.source)  # it replaces what waited
     return replace(
         outcome,
         listed=len(listing.records),
@@ -330,9 +386,11 @@ def accept(
     try:
         waiting = _waiting(store, run)  # from here on the lease protects it
         tracked = tracker(store, source)
-        change = tracked.take(waiting.listing)
-        store.save_register(own_run, source.name, tracked.news())
-        schema_drift.accept(store, source, waiting.listing)
+        change = tracked.take_accepted(waiting.listing)
+        with store.together():
+            store.save_register(own_run, source.name, tracked.news())
+            HELD_REMOVALS.remove(store, source.name)
+            schema_drift.accept(store, source, waiting.listing)
     finally:
         store.finish(own_run, clock())
     return ListingOutcome(source.name, run, 0, len(waiting.listing.records), change)

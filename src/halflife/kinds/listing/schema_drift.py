@@ -83,6 +83,13 @@ def holds(
     return any(change.holds for change in changes)
 
 
+def loses(store: NoteBook, source: SourceConfig, listing: Listing) -> bool:
+    """Say whether the records of a listing lose any column; nothing is saved."""
+    seen = columns(listing.records, listing.keyless)
+    changes = differences(recall(store, source).usual, seen)
+    return any(change.loses for change in changes)
+
+
 def accept(store: NoteBook, source: SourceConfig, listing: Listing) -> None:
     """Make the columns of a listing the usual ones."""
     memory = AnswerMemory(_settings_mark(source))

@@ -26,6 +26,7 @@ from halflife.plugins.containment import blaming, check
 from halflife.policies.listings import ListingPolicy, ListingTerms
 from halflife.policies.listings.group_dues import GroupDue, group_dues
 from halflife.stores.notes.group_fetches import GroupFetches
+from halflife.stores.notes.held_removals import HELD_REMOVALS, HeldRemovals
 
 Cached = TypeVar("Cached")
 _TIGHT = 1e-6  # days; a difference of two times is not exact
@@ -46,6 +47,7 @@ class ListingState:
         expected: Expected requests of the next fetch.
         refreshed: When newer records were last read; ``-inf`` if never. All arrivals
             until then are in the copy, as after a full fetch.
+        waits: Removals that wait for a decision; None if there are none.
         fetches: When single groups were fetched; None if they cannot be.
 
     """
@@ -59,6 +61,7 @@ class ListingState:
     memo: Memo
     expected: int
     refreshed: float = -inf
+    waits: HeldRemovals | None = None
     fetches: GroupFetches | None = None
 
     @property
@@ -237,6 +240,8 @@ def state_of(reading: Reading, source: ListingConfig) -> ListingState:
     whole = float(further.cost if further else costs.noted(store, source))
     collection = store.collection(name) if name in store.collections() else None
     least, habit = reading.shortest(source, whole), rhythms.recall(store, name)
+    waits = HELD_REMOVALS.load(store, name)
+    refreshed = max(-inf if seen is None else seen.at for seen in (done, waits))
     return ListingState(
         source=source,
         now=reading.now,
@@ -246,7 +251,8 @@ def state_of(reading: Reading, source: ListingConfig) -> ListingState:
         habit=habit,
         memo=reading.memo,
         expected=further.cost if further else costs.expected(store, source),
-        refreshed=done.at if done else -inf,
+        refreshed=refreshed,
+        waits=waits,
         fetches=groups.fetches(store, source) if source.group_request else None,
     )
 
