@@ -1,10 +1,10 @@
 """What the champion loses where pages have nothing in common.
 
-``python -m lab.independent_pages`` makes up pages that change independently at
-lognormal rates (``bench.population``), replays the plain index and the champion without
-one of its pieces at a time, and prints the freshness of each, one figure a seed. With
-several ``--populations`` it has one figure for each of them and each seed, and then how
-far each rule is ahead of the plain index, with the standard error over populations.
+``python -m lab.independent_pages`` makes up populations of pages that change
+independently at lognormal rates (``bench.population``), replays the plain index and the
+champion without one of its pieces at a time, and prints the freshness of each, one
+figure for each population and seed. Then it says how far the rule is ahead of the plain
+index, with the standard error over populations: a few heavy pages decide in each.
 """
 
 import argparse
@@ -46,8 +46,8 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--items", type=int, default=1200)
     parser.add_argument("--days", type=float, default=140.0)
     parser.add_argument("--share", type=float, default=0.03)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--populations", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--populations", type=int, default=8)
     given = parser.parse_args(words)
     worlds = [_replay(given, number) for number in range(given.populations)]
     plain: Floats | None = None

@@ -106,10 +106,12 @@ def demo(told: Mapping[str, Any]) -> str:
 
 def losses(told: Mapping[str, Any]) -> str:
     """Return freshness of rules where pages have nothing in common."""
-    text = _head(["rule", "freshness"])
-    return text + "".join(
-        _line([f"{row['rule']}", f"{row['freshness']:.4f}"]) for row in told["rows"]
-    )
+    text = _head(["rule", "freshness", "ahead of `freshness`", "standard error"])
+    for row in told["rows"]:
+        gain = f"{row['ahead']:+.4f}", f"{row['error']:.4f}"
+        known = gain if row["error"] else ("", "")
+        text += _line([f"{row['rule']}", f"{row['freshness']:.4f}", *known])
+    return text
 
 
 def likeness(told: Mapping[str, Any]) -> str:

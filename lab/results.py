@@ -155,15 +155,19 @@ def independent(_: Errand) -> Payload:
     output = io.StringIO()
     with redirect_stdout(output):
         independent_pages.main([])
-    rows = []
+    rows: list[dict[str, Any]] = []
     for line in output.getvalue().splitlines():
-        rule, _colon, found = line.partition(":")
-        values = [float(word) for word in found.split(",")]
-        rows.append({"rule": rule, "freshness": float(np.mean(values))})
-    known = {str(row["rule"]): float(str(row["freshness"])) for row in rows}
-    behind = known["freshness"] - known["champion"]
-    data = {"kind": "made", "part": "1200 pages that change independently"}
-    return {"seed": [0, 1], "data": data, "champion_behind": behind, "rows": rows}
+        rule, _colon, told = line.partition(": ")
+        figures, _semicolon, gain = told.partition("; ")
+        ahead, _comma, error = gain.partition(", standard error ")
+        values = [float(word) for word in figures.split(",")]
+        mean = float(np.mean(values))
+        row = {"freshness": mean, "ahead": float(ahead), "error": float(error)}
+        rows.append({"rule": rule, **row})
+    (champion,) = (row for row in rows if row["rule"] == "champion")
+    data = {"kind": "made", "part": "1200 pages that change independently, 8 times"}
+    behind = {"champion_behind": -champion["ahead"], "error": champion["error"]}
+    return {"seed": 0, "data": data, **behind, "rows": rows}
 
 
 def demo(_: Errand) -> Payload:
