@@ -127,7 +127,7 @@ def test_members_weigh_by_a_power_of_what_they_paid_beyond_what_all_did():
 def test_what_a_shorter_horizon_shows_counts_as_a_few_cycles_of_this_one():
     short, mixed = mixture(seed=1, cycle=1.0, lag=1), mixture(cycle=4.0, lag=4)
     both, look = replace(mixed, shorter=short), np.array([20])
-    (n, own), (more, told) = (m._record(look, LEVELS) for m in (mixed, short))
+    (n, own), (more, told) = (m._record(look, LEVELS, q.PAID) for m in (mixed, short))
     assert n.item() == 13 / 4  # of the looks 4 to 16
     assert more.item() == 16  # of the looks 4 to 19
     worth = 4.0 * 16 / (16 + 4)
@@ -139,8 +139,9 @@ def test_what_a_shorter_horizon_shows_counts_as_a_few_cycles_of_this_one():
     # At look 6 nothing is known of four looks ahead, but two forecasts of one look.
     early = np.array([6])
     np.testing.assert_allclose(mixed.weights(early, LEVELS), 1 / 3)
+    _, told = short._record(early, LEVELS, q.PAID)
     total = 4.0 * 2 / (2 + 4)
-    share = np.exp(-q.SHARPNESS * total / (total + 2) * short._record(early, LEVELS)[1])
+    share = np.exp(-q.SHARPNESS * total / (total + 2) * told)
     expected = share / share.sum(axis=0)
     np.testing.assert_allclose(both.weights(early, LEVELS), expected, rtol=1e-9)
 
@@ -168,12 +169,26 @@ def test_a_shorter_horizon_is_weighed_with_the_same_members():
     np.testing.assert_allclose(found, expected)
 
 
+def test_half_as_many_forecasts_of_the_shorter_horizon_count(monkeypatch):
+    monkeypatch.setattr(q, "PAID", 8)
+    short, mixed = mixture(seed=1, cycle=1.0, lag=1), mixture(cycle=4.0, lag=4)
+    look = np.array([50])
+    (n, own), (more, told) = (
+        mixed._record(look, LEVELS, 8),
+        short._record(look, LEVELS, 4),
+    )
+    found = replace(mixed, shorter=short)._record(look, LEVELS, 8)[1]
+    worth = 4.0 * more / (more + 4.0)
+    np.testing.assert_allclose(found, (n * own + worth * told) / (n + worth))
+    assert not np.allclose(told, short._record(look, LEVELS, 8)[1])
+
+
 @pytest.mark.parametrize("cycle", [1.0, 8.0, 30.0])
-def test_weights_go_by_one_forecast_a_cycle_and_the_latest_of_them(cycle, monkeypatch):
+def test_weights_go_by_two_forecasts_a_cycle_and_the_latest_of_them(cycle, monkeypatch):
     monkeypatch.setattr(q, "PAID", 5)
     mixed = mixture(n=300, cycle=cycle, lag=int(cycle), members=(q.SCORES, q.PAST))
     s = mixed.scored
-    grid = s.order[:: round(cycle)]
+    grid = s.order[:: max(1, round(cycle / 2))]
     looks = np.array([280, 150])  # in any order
     weights = np.moveaxis(mixed.weights(looks, LEVELS), 1, 0)
     for look, found in zip(looks, weights, strict=True):

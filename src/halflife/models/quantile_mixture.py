@@ -48,7 +48,7 @@ SHARPNESS, HALF = 16.0, 2.0  # of the weights, and the cycles at which it is hal
 BORROWED = LENT  # cycles that a shorter horizon is worth at most
 COMMON = 10.0  # cycles at which half of what all members lost is left out
 KEPT = 400  # outcomes that the member *past* goes by, or those of 20 cycles
-PAID = 60  # past forecasts that weights go by, one a cycle
+PAID = 100  # past forecasts that weights go by, at most two a cycle; borrowed, half
 BLOCK, DRAWS = 7, 120  # steps in a block, and sums of them that are drawn
 _LEAST = 1e-9
 
@@ -140,24 +140,26 @@ class Mixture:
         """Return how much each member counts at each snapshot and level."""
         if len(self.members) == 1:
             return np.ones((1, at.size, levels.size))
-        cycles, excess = self._record(at, levels)
+        cycles, excess = self._record(at, levels, PAID)
         power = SHARPNESS * cycles / (cycles + HALF)
         share = np.exp(-power * (excess - excess.min(axis=0)))
         out: Floats = share / share.sum(axis=0)
         return out
 
-    def _record(self, at: Ints, levels: Floats) -> tuple[Floats, Floats]:
+    def _record(self, at: Ints, levels: Floats, most: int) -> tuple[Floats, Floats]:
         """Return the cycles that weights go by, and the log of what each member paid.
 
         With l after n cycles of this horizon, and l' after n' of the shorter one, which
-        are worth m = B n' / (n' + B): (n l + m l') / (n + m) after n + m cycles.
+        are worth m = B n' / (n' + B): (n l + m l') / (n + m) after n + m cycles. Of the
+        past forecasts the latest ``most`` count, of the shorter horizon half as many.
         """
         cycles = self.scored.cycles[at][:, None]
-        paid = self._excess(at, levels)
+        paid = self._excess(at, levels, most)
         shorter = self._quarter
         if shorter is None:
             return cycles, paid
-        more, told = shorter._record(at, levels)  # noqa: SLF001 - another of its kind
+        half = at, levels, PAID // 2
+        more, told = shorter._record(*half)  # noqa: SLF001 - another of its kind
         worth = BORROWED * more / (more + BORROWED)
         total = np.maximum(cycles + worth, _LEAST)
         return cycles + worth, (cycles * paid + worth * told) / total
@@ -170,16 +172,16 @@ class Mixture:
             return short
         return replace(short, members=self.members)
 
-    def _excess(self, at: Ints, levels: Floats) -> Floats:
+    def _excess(self, at: Ints, levels: Floats, most: int) -> Floats:
         """Return the log of what each member paid beyond what all of them did."""
         s = self.scored
-        grid = s.order[:: round(s.cycle)]
+        grid = s.order[:: max(1, round(s.cycle / 2.0))]
         end = np.searchsorted(s.later[grid], at, side="right")
-        begin = max(0, int(end.min(initial=grid.size)) - PAID)
+        begin = max(0, int(end.min(initial=grid.size)) - most)
         paid = self._paid(grid[begin : int(end.max(initial=0))], levels)
         paid = np.concatenate([paid, paid.min(axis=0, keepdims=True)])
         total = running_sums(np.moveaxis(paid, 1, -1))
-        first = np.maximum(end - PAID, 0)
+        first = np.maximum(end - most, 0)
         sums = total[..., end - begin] - total[..., first - begin]
         mean = np.moveaxis(sums / np.maximum(end - first, 1), -1, 1)
         cycles = s.cycles[at][:, None]
