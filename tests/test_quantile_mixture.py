@@ -334,12 +334,17 @@ def test_the_middle_of_blocks_leans_on_the_forecast_more_than_their_bounds_do():
     assert abs(middle - expected) <= abs(plain - expected)
 
 
-def test_the_middle_of_the_past_is_that_of_its_outcomes_and_what_is_lent():
+@pytest.mark.parametrize("look", [5, 30, 59])
+def test_the_middle_of_the_past_has_as_many_cycles_lent_as_the_scores(look):
     mixed = mixture(members=(q.PAST,))
-    s, look = mixed.scored, np.array([50])
-    near = mixed.each(look, s.guess[look], np.array([0.4999, 0.5, 0.5001]))[0, 0]
-    assert near[0] <= near[1] <= near[2]
-    assert near[1] == pytest.approx(near[0], rel=0.01)
+    s = mixed.scored
+    pace = s.found / mixed.ahead * mixed.ahead[look]
+    seen = [pace[i] for i in range(60) if 0 <= s.later[i] <= look]
+    weight = [1.0] * len(seen) + [LENT * s.cycle / 199] * 199
+    values = [*farther(seen, look / s.cycle), *lent(mixed, look)]
+    found = mixed.each(np.array([look]), s.guess[[look]], np.array([0.5])).item()
+    expected = np.mean([by_hand(values, weight, near) for near in (0.4, 0.6)])
+    assert found == pytest.approx(expected, rel=1e-6)
 
 
 @given(

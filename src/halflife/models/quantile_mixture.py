@@ -3,7 +3,8 @@
 - *Scores*: the pooled forecast, and about it the scores of past ones (``conformal``),
   on the scale of the usual over-dispersion, which no single outcome decides.
 - *Past*: what came true at this horizon before, whatever was forecast; in proportion
-  where snapshots came a little earlier or later. Its middle is that of the outcomes.
+  where snapshots came a little earlier or later. Its middle follows the outcomes more
+  than that of the others does.
 - *Blocks*: sums of blocks of the source's own steps, drawn at random (Kuensch, "The
   jackknife and the bootstrap for general stationary observations", Annals of Statistics
   1989), times the square root of the pooled forecast over the mean of such sums.
@@ -38,7 +39,6 @@ from halflife.models.conformal import (
     Scored,
     latest,
     lent_quantiles,
-    row_quantiles,
     running_sums,
 )
 
@@ -122,7 +122,7 @@ class Mixture:
         past = past * self.ahead[at][:, None]
         lend = self.ready.lent(at, s.guess[at])
         past = widened(past, at / s.cycle)
-        return row_quantiles(past, OWN * LENT * s.cycle, lend, levels)
+        return lent_quantiles(past, OWN * s.cycle, lend, levels, LENT / OWN)
 
     def _blocks(self, at: Ints, levels: Floats) -> Floats:
         s, length = self.scored, max(1, round(self.scored.cycle))
