@@ -33,7 +33,7 @@ from halflife.models.calibration import LEVELS, crps, interval_score
 from halflife.models.census import METRICS, Census
 from halflife.models.conformal import inside
 from halflife.models.pool import Horizon
-from halflife.models.quantile_mixture import BLOCKS, MEMBERS, PAST, SCORES, Mixture
+from halflife.models.quantile_mixture import BLOCKS, PAST, SCORES, Mixture
 from halflife.models.setquality import quality_band, quality_quantiles
 from halflife.recordings.objects import load_parquet
 from halflife.replay.backtest import past_horizons
@@ -45,12 +45,14 @@ from lab.unseen import FEWEST, collections
 Rows: TypeAlias = list[dict[str, Any]]
 
 BEFORE, SHIPPED = "before", "mixture"
-MIXED: dict[str, tuple[str, ...]] = {
-    "scores": (SCORES,),
-    "past and blocks": (PAST, BLOCKS),
-    SHIPPED: MEMBERS,
+MIXED: dict[str, Callable[[Mixture], Mixture]] = {
+    "scores": lambda ready: replace(ready, members=(SCORES,)),
+    "past and blocks": lambda ready: replace(ready, members=(PAST, BLOCKS)),
+    "one horizon": lambda ready: replace(ready, shorter=None),
+    "whole dispersion": lambda ready: replace(ready, usual=None),
+    SHIPPED: lambda ready: ready,
 }
-TRIED = 84  # docs/objects-study.md says which
+TRIED = 139  # docs/objects-study.md says which
 FIELDS = "coverage", "width", "winkler", "crps", "mae"
 LEAST_COVERED = 0.93  # by a variant that may be chosen
 WEEKDAYS = "Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"  # day 0 was a Thursday
@@ -107,12 +109,14 @@ def variants(ready: Mixture, at: Ints) -> Iterator[tuple[str, Forecasts]]:
     """Yield what each variant forecasts at some looks."""
     size = ready.scored.size[at]
     led = quality_band(Adaptive(ready.ready, 0.95).bounds(at), size)
-    for name, members in MIXED.items():
-        one = replace(ready, members=members)
+    # Quantiles were never led after misses.
+    plain = replace(ready, members=(SCORES,), usual=None)
+    spread = quality_quantiles(plain, at, LEVELS)
+    yield BEFORE, Forecasts(led.low, led.mean, led.high, spread)
+    for name, made in MIXED.items():
+        one = made(ready)
         band = quality_band(one.bounds(at, one.scored.guess[at], 0.95), size)
         spread = quality_quantiles(one, at, LEVELS)
-        if members == (SCORES,):  # quantiles were never led after misses
-            yield BEFORE, Forecasts(led.low, led.mean, led.high, spread)
         yield name, Forecasts(band.low, band.mean, band.high, spread)
 
 

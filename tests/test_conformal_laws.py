@@ -1,6 +1,7 @@
 """Bounds learned from past forecasts, and survival curves, walked through by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,6 +51,24 @@ def test_over_dispersion_is_a_moment_of_past_forecasts():
         share = len(seen) / (len(seen) + c.CYCLES)
         squared = (1 - share) * 0.3 + share * moment
         assert found[look] == pytest.approx(math.sqrt(np.clip(squared, 1e-4, 4.0)))
+
+
+def test_usual_over_dispersion_counts_no_outcome_as_more_than_the_largest():
+    past = a_past(1)
+    once = past.found.copy()
+    once[past.order[5]] = 50.0 * past.guess[past.order[5]]
+    past = replace(past, found=once)
+    found, whole = (dispersion(past, np.full(40, 0.3), usual=u) for u in (True, False))
+    for look in range(40):
+        seen = known_at(past, look)
+        m, x = (past.size * past.guess)[seen], (past.size * past.found)[seen]
+        terms = [min((b - a) ** 2 - a, 4.0 * a**2) for a, b in zip(m, x, strict=True)]
+        moment = max(sum(terms), 0.0) / max((m**2).sum(), 1e-12)
+        share = len(seen) / (len(seen) + c.CYCLES)
+        squared = (1 - share) * 0.3 + share * moment
+        assert found[look] == pytest.approx(math.sqrt(np.clip(squared, 1e-4, 4.0)))
+    assert (found <= whole).all()
+    assert found[-1] < 0.5 * whole[-1]
 
 
 def g(x, spread):

@@ -9,7 +9,13 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from halflife.models import quantile_mixture as q
-from halflife.models.conformal import FREEDOM, LENT, Calibrated, Scored, row_quantiles
+from halflife.models.conformal import (
+    FREEDOM,
+    LENT,
+    Calibrated,
+    Scored,
+    row_quantiles,
+)
 from halflife.models.quantile_mixture import Mixture, block_sums, pinball
 
 LEVELS = np.array([0.05, 0.45, 0.95])
@@ -53,6 +59,13 @@ def lent(mixed, look):
     return np.maximum(x, 0) / size
 
 
+def farther(values, cycles):
+    """Return values sqrt(1 + 1/n) as far from their mean, no less than nothing."""
+    mean = np.mean(values) if len(values) else 0.0
+    factor = math.sqrt(1 + 1 / max(cycles, 1))
+    return [max(mean + factor * (value - mean), 0.0) for value in values]
+
+
 @pytest.mark.parametrize("look", [0, 5, 30, 59])
 def test_the_past_counts_each_outcome_once_and_two_cycles_are_lent(look):
     mixed = mixture(members=(q.PAST,))
@@ -61,7 +74,7 @@ def test_the_past_counts_each_outcome_once_and_two_cycles_are_lent(look):
     seen = [pace[i] for i in range(60) if 0 <= s.later[i] <= look]
     weight = [1.0] * len(seen) + [q.OWN * LENT * s.cycle / 199] * 199
     found = mixed.each(np.array([look]), s.guess[[look]], LEVELS)[0, 0]
-    values = [*seen, *lent(mixed, look)]
+    values = [*farther(seen, look / s.cycle), *lent(mixed, look)]
     for level, one in zip(LEVELS, found, strict=True):
         assert one == pytest.approx(by_hand(values, weight, level), rel=1e-6)
 
@@ -89,18 +102,18 @@ def test_blocks_are_scaled_to_what_is_expected_and_count_as_cycles_seen():
     sums = sums * math.sqrt(guess / (far * mixed.steps[:40].mean()))
     weight = [40 / 7 / q.DRAWS] * q.DRAWS + [q.OWN * LENT / 199] * 199
     found = mixed.each(look, np.array([guess]), LEVELS)[0, 0]
+    values = [*farther(sums, 40 / 7), *lent(mixed, 40)]
     for level, one in zip(LEVELS, found, strict=True):
-        expected = by_hand([*sums, *lent(mixed, 40)], weight, level)
-        assert one == pytest.approx(expected, rel=1e-6)
+        assert one == pytest.approx(by_hand(values, weight, level), rel=1e-6)
 
 
 def test_members_weigh_by_a_power_of_what_they_paid_beyond_what_all_did():
-    mixed = mixture(cycle=2.0)  # a forecast in two looks is half a cycle: none skipped
+    mixed = mixture(cycle=1.0)  # every forecast is a cycle: none is skipped
     s, look = mixed.scored, np.array([50])
     seen = np.array([i for i in range(4, 60) if 0 <= s.later[i] <= 50])
     each = np.exp(-mixed.each(seen, s.guess[seen], LEVELS))
     truth = np.exp(-s.found[seen])
-    n = seen.size / 2.0
+    n = seen.size
     power = q.SHARPNESS * n / (n + q.HALF)
     for k, level in enumerate(1.0 - LEVELS):
         off = truth - each[:, :, k]
@@ -111,14 +124,71 @@ def test_members_weigh_by_a_power_of_what_they_paid_beyond_what_all_did():
         np.testing.assert_allclose(found, share / share.sum(), rtol=1e-6)
 
 
+def test_what_a_shorter_horizon_shows_counts_as_a_few_cycles_of_this_one():
+    short, mixed = mixture(seed=1, cycle=1.0, lag=1), mixture(cycle=4.0, lag=4)
+    both, look = replace(mixed, shorter=short), np.array([20])
+    (n, own), (more, told) = (m._record(look, LEVELS, q.PAID) for m in (mixed, short))
+    assert n.item() == 13 / 4  # of the looks 4 to 16
+    assert more.item() == 16  # of the looks 4 to 19
+    worth = 4.0 * 16 / (16 + 4)
+    total = 13 / 4 + worth
+    power = q.SHARPNESS * total / (total + q.HALF)
+    share = np.exp(-power * (13 / 4 * own + worth * told) / total)
+    expected = share / share.sum(axis=0)
+    np.testing.assert_allclose(both.weights(look, LEVELS), expected, rtol=1e-9)
+    # At look 6 nothing is known of four looks ahead, but two forecasts of one look.
+    early = np.array([6])
+    np.testing.assert_allclose(mixed.weights(early, LEVELS), 1 / 3)
+    _, told = short._record(early, LEVELS, q.PAID)
+    total = 4.0 * 2 / (2 + 4)
+    share = np.exp(-q.SHARPNESS * total / (total + 2) * told)
+    expected = share / share.sum(axis=0)
+    np.testing.assert_allclose(both.weights(early, LEVELS), expected, rtol=1e-9)
+
+
+def test_a_calm_source_is_known_by_its_shorter_horizon_before_a_cycle_has_passed():
+    short = calm()
+    later = np.where(np.arange(300) < 270, np.arange(300) + 30, -1)
+    scored = replace(short.scored, guess=np.full(300, 0.3), later=later, cycle=30.0)
+    ready = Calibrated(scored, np.full(300, 0.5))
+    alone = Mixture(ready, np.zeros(299), np.full(300, 30.0))
+    both, look = replace(alone, shorter=short), np.array([40])
+    assert alone.scored.cycles[40] < 0.3
+    even, sharp = (m.weights(look, np.array([0.975]))[:, 0, 0] for m in (alone, both))
+    assert even[0] > even[1] / 3
+    assert sharp[0] < sharp[1] / 10
+
+
+def test_a_shorter_horizon_is_weighed_with_the_same_members():
+    short, mixed = mixture(seed=1, cycle=1.0, lag=1), mixture(cycle=4.0, lag=4)
+    two = (q.PAST, q.BLOCKS)
+    found, expected = (
+        replace(mixed, members=two, shorter=s).weights(np.array([50]), LEVELS)
+        for s in (short, replace(short, members=two))
+    )
+    np.testing.assert_allclose(found, expected)
+
+
+def test_half_as_many_forecasts_of_the_shorter_horizon_count(monkeypatch):
+    monkeypatch.setattr(q, "PAID", 8)
+    short, mixed = mixture(seed=1, cycle=1.0, lag=1), mixture(cycle=4.0, lag=4)
+    look = np.array([50])
+    (n, own), (more, told) = (
+        mixed._record(look, LEVELS, 8),
+        short._record(look, LEVELS, 4),
+    )
+    found = replace(mixed, shorter=short)._record(look, LEVELS, 8)[1]
+    worth = 4.0 * more / (more + 4.0)
+    np.testing.assert_allclose(found, (n * own + worth * told) / (n + worth))
+    assert not np.allclose(told, short._record(look, LEVELS, 8)[1])
+
+
 @pytest.mark.parametrize("cycle", [1.0, 8.0, 30.0])
-def test_weights_go_by_four_forecasts_a_cycle_and_the_latest_of_them(
-    cycle, monkeypatch
-):
+def test_weights_go_by_two_forecasts_a_cycle_and_the_latest_of_them(cycle, monkeypatch):
     monkeypatch.setattr(q, "PAID", 5)
     mixed = mixture(n=300, cycle=cycle, lag=int(cycle), members=(q.SCORES, q.PAST))
     s = mixed.scored
-    grid = s.order[:: max(1, round(cycle / 4))]
+    grid = s.order[:: max(1, round(cycle / 2))]
     looks = np.array([280, 150])  # in any order
     weights = np.moveaxis(mixed.weights(looks, LEVELS), 1, 0)
     for look, found in zip(looks, weights, strict=True):
@@ -229,6 +299,8 @@ def test_no_outcome_counts_before_it_was_seen_and_quantiles_ascend(seed, n, cycl
     changed = Scored(s.guess, other, s.size, s.later, s.cycle, s.first)
     steps = np.where(np.arange(n - 1) < cut, mixed.steps, 9.0)
     told = Mixture(Calibrated(changed, mixed.ready.spread), steps, mixed.ahead)
+    short, again = (replace(m, shorter=m) for m in (mixed, told))
+    mixed, told = replace(mixed, shorter=short), replace(told, shorter=again)
     looks, guess = np.array([cut]), s.guess[[cut]]
     one, two = (m.bounds(looks, guess, 0.9) for m in (mixed, told))
     np.testing.assert_allclose(one, two)
@@ -252,12 +324,55 @@ def test_quantiles_by_rows_are_those_of_each_row_alone(past, share, level):
         assert min(near) <= one <= max(near)
 
 
-@pytest.mark.parametrize("member", [q.PAST, q.BLOCKS])
-def test_the_middle_leans_on_the_forecast_more_than_the_bounds_do(member):
-    mixed = mixture(members=(member,))
+def test_the_middle_of_blocks_leans_on_the_forecast_more_than_their_bounds_do():
+    mixed = mixture(members=(q.BLOCKS,))
     look = np.array([50])
     guess = mixed.scored.guess[look]
     plain = mixed.each(look, guess, np.array([0.499, 0.501])).mean()
     middle = mixed.each(look, guess, np.array([0.5])).item()
     expected = np.median(lent(mixed, 50))
     assert abs(middle - expected) <= abs(plain - expected)
+
+
+@pytest.mark.parametrize("look", [5, 30, 59])
+def test_the_middle_of_the_past_has_as_many_cycles_lent_as_the_scores(look):
+    mixed = mixture(members=(q.PAST,))
+    s = mixed.scored
+    pace = s.found / mixed.ahead * mixed.ahead[look]
+    seen = [pace[i] for i in range(60) if 0 <= s.later[i] <= look]
+    weight = [1.0] * len(seen) + [LENT * s.cycle / 199] * 199
+    values = [*farther(seen, look / s.cycle), *lent(mixed, look)]
+    found = mixed.each(np.array([look]), s.guess[[look]], np.array([0.5])).item()
+    expected = np.mean([by_hand(values, weight, near) for near in (0.4, 0.6)])
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+@given(
+    losses=st.lists(st.floats(0.0, 3.0), min_size=2, max_size=6),
+    cycles=st.floats(0.0, 1e4),
+)
+def test_few_cycles_are_spread_wider_than_they_were_seen(losses, cycles):
+    values = np.array([[*losses, np.inf]])
+    few, more, many = (
+        q.widened(values, np.array([n]))[0] for n in (cycles, cycles + 1.0, 1e12)
+    )
+    np.testing.assert_allclose(many[:-1], losses, atol=1e-9)
+    np.testing.assert_allclose(few[:-1], farther(losses, cycles), atol=1e-12)
+    assert few[-1] == np.inf
+    assert few.argsort(kind="stable").tolist() == more.argsort(kind="stable").tolist()
+    assert np.ptp(few[:-1]) >= np.ptp(more[:-1]) - 1e-12
+    if few[:-1].min() > 0.0:  # then nothing was cut off
+        # The variance of a prediction from n outcomes is 1 + 1/n times theirs.
+        factor = 1 + 1 / max(cycles, 1.0)
+        assert np.var(few[:-1]) == pytest.approx(factor * np.var(losses), abs=1e-12)
+        assert few[:-1].mean() == pytest.approx(np.mean(losses))
+
+
+def test_scores_are_placed_by_the_usual_dispersion_and_others_lent_the_whole():
+    mixed = mixture()
+    usual = Calibrated(mixed.scored, np.full(60, 0.2))
+    both, look = replace(mixed, usual=usual), np.array([50])
+    guess = mixed.scored.guess[look]
+    scores, past, blocks = both.each(look, guess, LEVELS)
+    np.testing.assert_allclose(scores, usual.quantiles(look, guess, LEVELS))
+    np.testing.assert_allclose((past, blocks), mixed.each(look, guess, LEVELS)[1:])

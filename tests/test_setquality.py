@@ -90,13 +90,13 @@ def test_recall_agrees_with_simulated_futures():
 
 def test_bounds_hold_in_simulated_futures():
     held = []
-    for seed in range(40):
+    for seed in range(100):
         world = arrival_survival(seed, days=70)
         told = forecast(world, 60.0, [10.0], 0.9)
         truth = world.quality(60.0, 70.0)
         for band, value in zip((told.precision, told.recall), truth, strict=True):
             held.append(band.low[0] <= value <= band.high[0])
-    assert np.mean(held) >= 0.85
+    assert np.mean(held) >= 0.885  # 0.87 without allowing for the error of the mean
 
 
 @pytest.mark.parametrize("seed", [3, 5])

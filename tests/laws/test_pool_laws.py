@@ -35,6 +35,23 @@ def test_the_spread_begins_with_half_that_of_a_quarter_of_the_horizon(study, day
             prior = AVERAGED * study.at(days / 4).spread[m] ** 2
         scored = horizon.scored(m, horizon.pooled[m])
         assert horizon.spread[m] == pytest.approx(dispersion(scored, prior))
+        if days > 4.0:
+            prior = AVERAGED * study.at(days / 4).usual_spread[m] ** 2
+        usual = dispersion(scored, prior, usual=True)
+        assert horizon.usual_spread[m] == pytest.approx(usual)
+
+
+@pytest.mark.parametrize("measure", [0, 1, 2])
+def test_bounds_borrow_from_a_quarter_of_the_horizon_but_not_below_two_steps(
+    study, measure
+):
+    mixed = study.at(10.0).measure(measure)
+    assert mixed.shorter is study.at(2.5).measure(measure)
+    assert mixed.shorter.shorter is None
+    assert study.at(4.0).measure(measure).shorter is None
+    whole, usual = mixed.ready, mixed.usual
+    assert usual.scored is whole.scored
+    assert (usual.spread <= whole.spread).all()
 
 
 @pytest.mark.parametrize("days", [1.0, 2.0, 7.0])

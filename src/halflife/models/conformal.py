@@ -73,14 +73,26 @@ class Scored:
         return self.settled / self.cycle
 
 
-def dispersion(scored: Scored, prior: Floats) -> Floats:
+def dispersion(scored: Scored, prior: Floats, *, usual: bool = False) -> Floats:
     """Return c at each snapshot: sum((x - m)^2 - m) / sum(m^2) over past forecasts.
 
-    ``prior`` is the c^2 to begin with, worth a few cycles.
+    ``prior`` is the c^2 to begin with, worth a few cycles. The ``usual`` c counts each
+    outcome as no more than the largest c^2, ``_SPREADS[1]`` m^2: then one collapse
+    after many calm cycles does not decide it alone.
+
+    >>> calm = np.full(40, 10.0)
+    >>> calm[20] = 100.0  # of 100 objects 10 go, as forecast, and once all of them
+    >>> later = np.append(np.arange(1, 40), -1)
+    >>> past = Scored(np.full(40, 0.1), calm / 100, np.full(40, 100.0), later, 1.0, 0)
+    >>> both = [dispersion(past, np.zeros(40), usual=usual) for usual in (False, True)]
+    >>> [c[-1].round(2) for c in both]
+    [np.float64(1.32), np.float64(0.07)]
     """
     m = (scored.size * scored.guess)[scored.order]
     x = (scored.size * scored.found)[scored.order]
-    excess, square = running_sums((x - m) ** 2 - m), running_sums(m**2)
+    off = (x - m) ** 2 - m
+    off = np.minimum(off, _SPREADS[1] * m**2) if usual else off
+    excess, square = running_sums(off), running_sums(m**2)
     seen = np.maximum(excess, 0.0) / np.maximum(square, 1e-12)
     share = scored.cycles / (scored.cycles + CYCLES)
     squared = (1.0 - share) * prior + share * seen[scored.settled]
@@ -150,17 +162,22 @@ def latest(values: Floats, end: Ints, most: int) -> Floats:
 
 
 def lent_quantiles(
-    past: Floats, cycle: Floats | float, lend: Floats, levels: Floats
+    past: Floats,
+    cycle: Floats | float,
+    lend: Floats,
+    levels: Floats,
+    to_middle: float = LENT_MIDDLE,
 ) -> Floats:
     """Return quantiles of the past with ``LENT`` cycles lent, row by row.
 
-    ``cycle`` values of the past are worth a cycle. The median is taken with more lent:
-    a steady bias is taken out of the forecast, a passing one hardly.
+    ``cycle`` values of the past are worth a cycle. The median is taken with
+    ``to_middle`` lent: if more, a steady bias is taken out of the forecast, a passing
+    one hardly.
     """
     middle = levels == MEDIAN
     asked = [(LENT * cycle, levels)]
     if middle.any():
-        asked.append((LENT_MIDDLE * cycle, _NEAR))
+        asked.append((to_middle * cycle, _NEAR))
     found, *calm = _row_quantiles(past, lend, asked)
     for near in calm:
         found[:, middle] = near.mean(axis=1)[:, None]

@@ -27,7 +27,8 @@ AVERAGED = 0.5  # of the squared over-dispersion of a quarter of a horizon
 FIRST = 14  # snapshots before the first forecast that is scored
 CORRECTED = 5.0  # prior cycles without bias, which a correction must outweigh
 GROWTH = 5.0  # log of the largest growth of a source within one horizon
-MEASURES = range(len(METRICS) + 1)  # and newcomers
+NEWCOMERS = len(METRICS)
+MEASURES = range(NEWCOMERS + 1)
 SHARPNESS, HALF = 8.0, 10.0  # of the weights, and the cycles at which it is half
 
 
@@ -116,6 +117,12 @@ class Horizon:
         return mixed
 
     @cached_property
+    def quarter(self) -> "Horizon | None":
+        """The forecasts of a quarter of the horizon; None below two usual steps."""
+        short = self.days <= 2.0 * self.study.census.step
+        return None if short else self.study.at(self.days / 4.0)
+
+    @cached_property
     def spread(self) -> Floats:
         """The over-dispersion c of the default forecast at each snapshot, two rows.
 
@@ -123,13 +130,23 @@ class Horizon:
         The error of a sum of four quarters has c^2 / 4 if they err independently and
         c^2 if they err alike; half way, c^2 / 2.
         """
-        if self.days <= 2.0 * self.study.census.step:
+        begin = None if self.quarter is None else self.quarter.spread
+        return self._dispersion(begin, usual=False)
+
+    @cached_property
+    def usual_spread(self) -> Floats:
+        """The same, with no outcome counted as more than the largest c^2."""
+        begin = None if self.quarter is None else self.quarter.usual_spread
+        return self._dispersion(begin, usual=True)
+
+    def _dispersion(self, begin: Floats | None, *, usual: bool) -> Floats:
+        if begin is None:
             prior = np.full_like(self.pooled, DISPERSION**2)
         else:
-            prior = AVERAGED * self.study.at(self.days / 4.0).spread ** 2
+            prior = AVERAGED * begin**2
         return np.stack(
             [
-                dispersion(self.scored(m, guess), prior[m])
+                dispersion(self.scored(m, guess), prior[m], usual=usual)
                 for m, guess in enumerate(self.pooled)
             ]
         )
@@ -138,7 +155,9 @@ class Horizon:
         """Return the default forecast of a quality, with bounds."""
         scored = self.scored(metric, self.pooled[metric])
         ready = Calibrated(scored, self.spread[metric])
-        return Mixture(ready, self.study.census.turnover.loss[metric], self._steps)
+        usual = Calibrated(scored, self.usual_spread[metric])
+        steps = self.study.census.turnover.loss[metric]
+        return self._mixture(metric, ready, usual, steps)
 
     def newcomers(self) -> Mixture:
         """Return the same for the objects that the copy lacks, as a share of its size.
@@ -150,9 +169,18 @@ class Horizon:
         scored = self.scored(RECALL, np.maximum(guess, 1e-9))
         scored = replace(scored, found=self.outcome.new / scored.size)
         prior = np.full(guess.size, DISPERSION**2)
-        ready = Calibrated(scored, dispersion(scored, prior))
+        ready, usual = (
+            Calibrated(scored, dispersion(scored, prior, usual=usual))
+            for usual in (False, True)
+        )
         steps = self.study.census.turnover.new / scored.size[:-1]
-        return Mixture(ready, steps, self._steps)
+        return self._mixture(NEWCOMERS, ready, usual, steps)
+
+    def _mixture(
+        self, measure: int, ready: Calibrated, usual: Calibrated, steps: Floats
+    ) -> Mixture:
+        shorter = None if self.quarter is None else self.quarter.measure(measure)
+        return Mixture(ready, steps, self._steps, usual=usual, shorter=shorter)
 
     @property
     def _steps(self) -> Floats:
@@ -168,7 +196,7 @@ class Horizon:
         """Return one of these forecasts, cached."""
         cache = self._measures
         if measure not in cache:
-            new = measure >= len(METRICS)
+            new = measure >= NEWCOMERS
             cache[measure] = self.newcomers() if new else self.mixture(measure)
         return cache[measure]
 
