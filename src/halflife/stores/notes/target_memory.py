@@ -12,10 +12,15 @@ from halflife.market.target_rule import LossHistory
 from halflife.market.target_status import NOTHING, TargetMemory
 from halflife.stores.notes import NoteKind
 
+_LATER = ("bursts", "followed", "heat")  # notes of earlier versions have none of them
+
 
 def _write(memory: TargetMemory) -> Mapping[str, Any]:
-    row = asdict(replace(memory, chances=NOTHING))
-    del row["chances"]
+    row = asdict(replace(memory, chances=NOTHING, ages=NOTHING))
+    del row["chances"], row["ages"]
+    for name in _LATER:
+        if not row["past"][name]:
+            del row["past"][name]
     return row
 
 
@@ -29,9 +34,9 @@ def _read(row: Mapping[str, Any]) -> TargetMemory:
     return TargetMemory(LossHistory(**past), **others)
 
 
-def _pack(chances: Floats) -> str:
-    """Return the believed chances of pages, rounded to three digits."""
-    return base64.b64encode(chances.astype("<f2").tobytes()).decode()
+def _pack(numbers: Floats) -> str:
+    """Return a number for each page, rounded to three digits."""
+    return base64.b64encode(numbers.astype("<f2").tobytes()).decode()
 
 
 def _unpack(packed: str) -> Floats:
@@ -41,3 +46,4 @@ def _unpack(packed: str) -> Floats:
 
 TARGET_MEMORY = NoteKind("target_memory", 1, _write, _read)
 ROUND_CHANCES = NoteKind("round_chances", 1, _pack, _unpack)
+ROUND_AGES = NoteKind("round_ages", 1, _pack, _unpack)
