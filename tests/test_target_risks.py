@@ -41,7 +41,8 @@ def weights(past, expected, days):
 
 def caused(past, days):
     """Return how many bursts follow, by integrating the density of each."""
-    own = (past.followed + k.FOLLOWERS * k.KNOWN) / (past.bursts + k.KNOWN)
+    own = past.followed + k.FOLLOWERS * k.KNOWN
+    own = min(own / (max(past.bursts - past.heat, 0.0) + k.KNOWN), k.ENDLESS)
     density = stats.expon(scale=1.0 / k.RUSH)
     return own * past.heat * density.cdf(days)
 

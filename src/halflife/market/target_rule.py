@@ -39,6 +39,7 @@ ONCE = 0.6  # share of a window's allowance for one failure: failures recur
 USUAL, BURST = 1.0, 1.0  # rounds of the prior: as believed, and with a higher loss
 RUSH = 4.0  # a day: how soon one burst causes others; fitted to recorded sites
 FOLLOWERS, KNOWN = 0.17, 3.0  # how many it causes there; bursts that this counts for
+ENDLESS = 0.9  # most of them
 CALM = 3.0  # factor of the believed loss above which it is a burst
 LOT = 1.0 / 20.0  # share of units that are fetched between two decisions
 _LEAST, _TIGHT = 1e-4, 1e-9
@@ -150,8 +151,16 @@ class LossHistory:
 
     @property
     def followers(self) -> float:
-        """How many bursts one causes, on average."""
-        return (self.followed + FOLLOWERS * KNOWN) / (self.bursts + KNOWN)
+        """How many bursts one causes, on average.
+
+        A recent burst counts only in part: of those that it causes, the part ``heat``
+        is still to come. Below 1, or rows of bursts would never end.
+
+        >>> round(LossHistory(bursts=2.5, followed=1.0, heat=1.5).followers, 4)
+        0.3775
+        """
+        past = max(self.bursts - self.heat, 0.0)
+        return min((self.followed + FOLLOWERS * KNOWN) / (past + KNOWN), ENDLESS)
 
     def with_round(self, round_: "TargetRound", days: float) -> "LossHistory":
         """Return the history with the evidence of a round on how wrong beliefs are.
