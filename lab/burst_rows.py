@@ -82,7 +82,8 @@ def recorded(
 ) -> Mapping[str, Floats]:
     """Return the bursts of every site that has enough pages and any burst."""
     whole = histories.load(folder / "sites", days=WHOLE).recording
-    group, found = np.array(whole.group), {}
+    group = np.array(whole.group)
+    found: dict[str, Floats] = {}
     for name in np.unique(group).tolist():
         rows = np.flatnonzero((group == name) & (whole.died > WHOLE))
         if rows.size >= pages:

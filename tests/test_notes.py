@@ -14,6 +14,7 @@ from halflife.belief.poisson import RatePrior
 from halflife.core.forms import Query, Term
 from halflife.core.store import Note
 from halflife.market import target_status
+from halflife.market.burst_rows import BurstRows
 from halflife.market.target_rule import LossHistory
 from halflife.models.bursts import BurstMemory
 from halflife.models.rhythm import BINS, LearnedRhythm
@@ -122,7 +123,7 @@ VALUES = [
     (
         TARGET_MEMORY,
         target_status.TargetMemory(
-            LossHistory(1.0, 0.5, (0.5,), (0.25,), bursts=2.0, heat=0.5),
+            LossHistory(1.0, 0.5, (0.5,), (0.25,), rows=BurstRows(2.0, heat=0.5)),
             2.0,
             needed=inf,
         ),

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import integrate, stats
 
-from halflife.market import target_rule as k
+from halflife.market import burst_rows, target_rule as k
+from halflife.market.burst_rows import BurstRows
 from halflife.market.missed_time import days_below
 from halflife.market.target_rule import TIMES, Goal, LossHistory, TargetRound, WholeCopy
 
@@ -41,10 +42,11 @@ def weights(past, expected, days):
 
 def caused(past, days):
     """Return how many bursts follow, by integrating the density of each."""
-    own = past.followed + k.FOLLOWERS * k.KNOWN
-    own = min(own / (max(past.bursts - past.heat, 0.0) + k.KNOWN), k.ENDLESS)
-    density = stats.expon(scale=1.0 / k.RUSH)
-    return own * past.heat * density.cdf(days)
+    own = past.rows.followed + burst_rows.FOLLOWERS * burst_rows.KNOWN
+    over = max(past.rows.bursts - past.rows.heat, 0.0)
+    own = min(own / (over + burst_rows.KNOWN), burst_rows.MOST)
+    density = stats.expon(scale=1.0 / burst_rows.RUSH)
+    return own * past.rows.heat * density.cdf(days)
 
 
 def shown(past, now):
@@ -66,8 +68,8 @@ def test_weights_are_as_described(expected, days):
         LossHistory(),
         LossHistory(times=seen),
         LossHistory(lately=seen, times=seen),
-        LossHistory(times=seen, bursts=8.0, followed=6.0, heat=2.5),
-        LossHistory(heat=0.9),
+        LossHistory(times=seen, rows=BurstRows(8.0, 6.0, 2.5)),
+        LossHistory(rows=BurstRows(heat=0.9)),
     ):
         found = past.weights(expected, days)
         np.testing.assert_allclose(found, weights(past, expected, days))
@@ -195,15 +197,15 @@ def test_a_round_counts_by_its_days_or_by_what_it_has_shown(now, days):
 @pytest.mark.parametrize("now", CASES)
 @pytest.mark.parametrize("days", [0.05, 1.0, 3.0])
 def test_a_burst_counts_for_those_before_it_by_its_chance(now, days):
-    past = LossHistory(bursts=4.0, followed=2.0, heat=1.5)
-    found = past.with_round(now, days)
+    past = LossHistory(rows=BurstRows(4.0, 2.0, 1.5))
+    found = past.with_round(now, days).rows
     chance = now.likelihoods(past)[TIMES > k.CALM].sum()
     usual = weights(past, now.began, 1.0)[TIMES > k.CALM].sum() * days
     part = caused(past, days) / (caused(past, days) + usual)
     fade = 0.5 ** (days / k.HALF)
     assert found.bursts == pytest.approx(4.0 * fade + chance)
     assert found.followed == pytest.approx(2.0 * fade + chance * part)
-    assert found.heat == pytest.approx(1.5 * math.exp(-k.RUSH * days) + chance)
+    assert found.heat == pytest.approx(1.5 * math.exp(-burst_rows.RUSH * days) + chance)
 
 
 def test_bursts_of_a_source_that_has_them_in_rows_are_expected_to_go_on():
@@ -213,10 +215,11 @@ def test_bursts_of_a_source_that_has_them_in_rows_are_expected_to_go_on():
     for _ in range(8):
         row = row.with_round(burst, 0.1)
         single = single.with_round(quiet, 30.0).with_round(burst, 0.1)
-    assert row.followers > 0.4 > k.FOLLOWERS > single.followers
-    assert row.follow_ups(0.1) > 4 * single.follow_ups(0.1)
+    assert row.rows.followers > 0.4
+    assert single.rows.followers < burst_rows.FOLLOWERS
+    assert row.rows.expected(0.1) > 4 * single.rows.expected(0.1)
     later = row.with_round(quiet, 1.0)
-    assert later.follow_ups(0.1) < 0.1 * row.follow_ups(0.1)
+    assert later.rows.expected(0.1) < 0.1 * row.rows.expected(0.1)
 
 
 @pytest.mark.parametrize(("items", "changed"), [(80, 6), (80, 20), (30, 2)])
@@ -292,7 +295,7 @@ def test_days_below_the_level_may_have_begun_before_the_round():
 
 
 ALL = TargetRound(80.0, 0.02, 0.02, 0.0, 0.02, 0.03, 1.0, 1.0, 1.0)
-BUSY = LossHistory(bursts=10.0, followed=8.0, heat=3.0)
+BUSY = LossHistory(rows=BurstRows(10.0, 8.0, 3.0))
 
 
 @pytest.mark.parametrize("past", [LossHistory(), BUSY])

@@ -8,6 +8,7 @@ import pytest
 
 from halflife.core.view import View
 from halflife.kinds.pages.target import QUARTER, PageSnapshot
+from halflife.market.burst_rows import BurstRows
 from halflife.market.target_rule import TIMES, Goal, LossHistory
 from halflife.market.target_status import FIRST, TargetMemory
 
@@ -91,15 +92,15 @@ def test_a_round_after_a_burst_is_so_short_that_few_moments_can_be_missed():
     calm = snapshot(BEGAN + 0.2, seen(8), np.zeros(PAGES)).stand(begun())[1]
     busy, usual = after_a_burst(), QUARTER * SURE.loss / RATE
     assert busy.began == BEGAN + 1.0
-    assert busy.past.heat > 0.9
-    assert calm.past.heat < 0.3
+    assert busy.past.rows.heat > 0.9
+    assert calm.past.rows.heat < 0.3
     assert busy.length < usual / 2.0
     assert after_a_burst(Goal(0.95)).length == usual
 
 
 def test_no_round_is_shorter_than_an_hour_because_of_bursts():
     large = tuple(np.where(TIMES > 50.0, 90.0, 0.0))
-    row = LossHistory(times=large, lately=large, bursts=9.0, followed=9.0, heat=5.0)
+    row = LossHistory(times=large, lately=large, rows=BurstRows(9.0, 9.0, 5.0))
     assert after_a_burst(past=row).length == FIRST
 
 

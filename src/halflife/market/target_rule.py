@@ -12,7 +12,7 @@ Tibshirani, "Conformal PID control", NeurIPS 2023).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import exp, expm1, floor, inf
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats
 from halflife.core.value_curve import Offers
+from halflife.market.burst_rows import BurstRows
 from halflife.market.limits import FREE, Limits
 from halflife.market.offers import OfferTurn, TakenOffers, take
 
@@ -37,9 +38,6 @@ MISSED = 0.4  # share of the allowance that the prior has missed
 FAILED, WATCHED = 1.0, 90.0  # failures of a whole copy in the prior, and its days
 ONCE = 0.6  # share of a window's allowance for one failure: failures recur
 USUAL, BURST = 1.0, 1.0  # rounds of the prior: as believed, and with a higher loss
-RUSH = 4.0  # a day: how soon one burst causes others; fitted to recorded sites
-FOLLOWERS, KNOWN = 0.17, 3.0  # how many it causes there; bursts that this counts for
-ENDLESS = 0.9  # most of them
 CALM = 3.0  # factor of the believed loss above which it is a burst
 LOT = 1.0 / 20.0  # share of units that are fetched between two decisions
 _LEAST, _TIGHT = 1e-4, 1e-9
@@ -84,9 +82,7 @@ class LossHistory:
         watched: Days before all fetches of a whole copy; for pages, days with fetches
             before there was a target.
         debt: Days missed beyond the used allowance, never below 0.
-        bursts: Rounds with a burst, discounted; parts of one count.
-        followed: Those of them that came because of one shortly before.
-        heat: Bursts, discounted by ``exp(-RUSH)`` a day.
+        rows: How often bursts caused others.
 
     """
 
@@ -97,9 +93,7 @@ class LossHistory:
     failed: float = 0.0
     watched: float = 0.0
     debt: float = 0.0
-    bursts: float = 0.0
-    followed: float = 0.0
-    heat: float = 0.0
+    rows: BurstRows = field(default_factory=BurstRows)
 
     def spare(self, goal: Goal, left: float = -inf) -> float:
         """Return the share of time that may still be missed; 0 or less if none.
@@ -136,31 +130,9 @@ class LossHistory:
         days = max(days, 0.0)
         bursts = np.where(TIMES > CALM, weight, 0.0)
         whole = float(bursts.sum())
-        chance = max(min(days, 1.0) * whole, -expm1(-self.follow_ups(days)))
+        chance = max(min(days, 1.0) * whole, -expm1(-self.rows.expected(days)))
         calm = (weight - bursts) / (1.0 - whole)
         return np.asarray(chance * bursts / whole + (1.0 - chance) * calm)
-
-    def follow_ups(self, days: float) -> float:
-        """Return how many bursts recent ones are expected to cause in so many days.
-
-        Each causes ``followers`` on average, after a time with the density RUSH
-        exp(-RUSH t) (Hawkes, "Spectra of some self-exciting and mutually exciting point
-        processes", Biometrika 1971).
-        """
-        return self.followers * self.heat * -expm1(-RUSH * days)
-
-    @property
-    def followers(self) -> float:
-        """How many bursts one causes, on average.
-
-        A recent burst counts only in part: of those that it causes, the part ``heat``
-        is still to come. Below 1, or rows of bursts would never end.
-
-        >>> round(LossHistory(bursts=2.5, followed=1.0, heat=1.5).followers, 4)
-        0.3775
-        """
-        past = max(self.bursts - self.heat, 0.0)
-        return min((self.followed + FOLLOWERS * KNOWN) / (past + KNOWN), ENDLESS)
 
     def with_round(self, round_: "TargetRound", days: float) -> "LossHistory":
         """Return the history with the evidence of a round on how wrong beliefs are.
@@ -175,22 +147,13 @@ class LossHistory:
         times = _counts(self.times) * 0.5 ** (days / HALF) + count * likely
         short = 0.5 ** (max(days, count) / SHORT)
         lately = _counts(self.lately) * short + likely * (1.0 - short)
-        after = self._with_burst(float(likely[TIMES > CALM].sum()), round_.began, days)
-        return replace(
-            after, times=tuple(times.tolist()), lately=tuple(lately.tolist())
-        )
-
-    def _with_burst(self, chance: float, began: float, days: float) -> "LossHistory":
-        """Return the history after some days that had a burst with this chance."""
-        caused = self.follow_ups(days)
-        usual = float(self.weights(began)[TIMES > CALM].sum()) * days
-        part = caused / max(caused + usual, _TIGHT)
-        fade = 0.5 ** (days / HALF)
+        usual = float(self.weights(round_.began)[TIMES > CALM].sum())
+        burst = float(likely[TIMES > CALM].sum())
         return replace(
             self,
-            bursts=self.bursts * fade + chance,
-            followed=self.followed * fade + chance * part,
-            heat=self.heat * exp(-RUSH * days) + chance,
+            times=tuple(times.tolist()),
+            lately=tuple(lately.tolist()),
+            rows=self.rows.after(burst, days, usual),
         )
 
     def with_missed(

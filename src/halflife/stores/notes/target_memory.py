@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 
 from halflife.core.arrays import Floats
+from halflife.market.burst_rows import BurstRows
 from halflife.market.target_rule import LossHistory
 from halflife.market.target_status import NOTHING, TargetMemory
 from halflife.stores.notes import NoteKind
-
-_LATER = ("bursts", "followed", "heat")  # notes of earlier versions have none of them
 
 
 def _write(memory: TargetMemory) -> Mapping[str, Any]:
     row = asdict(replace(memory, chances=NOTHING, ages=NOTHING))
     del row["chances"], row["ages"]
-    for name in _LATER:
-        if not row["past"][name]:
-            del row["past"][name]
+    rows = row["past"].pop("rows")
+    if any(rows.values()):  # notes of earlier versions have none
+        row["rows"] = rows
     return row
 
 
@@ -30,8 +29,10 @@ def _read(row: Mapping[str, Any]) -> TargetMemory:
         past[name] = tuple(map(float, past[name]))
     for name in past.keys() - {"times", "lately"}:
         past[name] = float(past[name])
-    others: dict[str, Any] = {n: float(v) for n, v in row.items() if n != "past"}
-    return TargetMemory(LossHistory(**past), **others)
+    rows = {name: float(value) for name, value in row.get("rows", {}).items()}
+    names = row.keys() - {"past", "rows"}
+    others: dict[str, Any] = {name: float(row[name]) for name in names}
+    return TargetMemory(LossHistory(**past, rows=BurstRows(**rows)), **others)
 
 
 def _pack(numbers: Floats) -> str:
