@@ -26,11 +26,11 @@ class TargetMemory:
         length: The days that it lasts.
         unwatched: The mean age of pages at the start of the round, in days.
         chances: The believed chance of each page to be out of date at that time.
-        ages: The days since each page was fetched, at that time.
         told: The time up to which outcomes of forecasts were learned from.
         needed: Requests a day needed in the long run; ``inf`` if none are enough.
         found: When ``needed`` was computed.
         level: The level for which it was computed.
+        ages: The days since each page was fetched, at the start of the round.
 
     """
 
@@ -39,11 +39,11 @@ class TargetMemory:
     length: float = ROUND
     unwatched: float = ROUND
     chances: Floats = field(default_factory=lambda: NOTHING, compare=False)
-    ages: Floats = field(default_factory=lambda: NOTHING, compare=False)
     told: float = -inf
     needed: float = 0.0
     found: float = -inf
     level: float = 0.0
+    ages: Floats = field(default_factory=lambda: NOTHING, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
