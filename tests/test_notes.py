@@ -15,6 +15,7 @@ from halflife.belief.poisson import RatePrior
 from halflife.core.forms import Query, Term
 from halflife.core.store import Note
 from halflife.market import target_status
+from halflife.market.burst_rows import BurstRows
 from halflife.market.target_rule import LossHistory
 from halflife.models.bursts import BurstMemory
 from halflife.models.pace import PaceMemory
@@ -56,6 +57,7 @@ from halflife.stores.notes.service_turn import SERVICE_TURN, ServiceTurn
 from halflife.stores.notes.state_origin import MADE_ANEW
 from halflife.stores.notes.sync_cost import SYNC_COST
 from halflife.stores.notes.target_memory import (
+    ROUND_AGES,
     ROUND_CHANCES,
     TARGET_MEMORY,
 )
@@ -133,9 +135,12 @@ VALUES = [
     (
         TARGET_MEMORY,
         target_status.TargetMemory(
-            LossHistory(1.0, 0.5, (0.5,), (0.25,)), 2.0, needed=inf
+            LossHistory(1.0, 0.5, (0.5,), (0.25,), rows=BurstRows(2.0, heat=0.5)),
+            2.0,
+            needed=inf,
         ),
     ),
+    (ROUND_AGES, np.array([2.5, np.inf])),
     (ROUND_CHANCES, np.array([0.5, 0.25])),
     (summaries.VERSIONS, summaries.SummaryVersions(3, 2)),
     (summary_lifetimes.LIFETIMES, [summary_lifetimes.Life(1, 1.0, 2.0)]),

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import integrate, stats
 
-from halflife.market import target_rule as k
+from halflife.market import burst_rows, target_rule as k
+from halflife.market.burst_rows import BurstRows
+from halflife.market.missed_time import days_below
 from halflife.market.target_rule import TIMES, Goal, LossHistory, TargetRound, WholeCopy
 
 SURE, MEAN = Goal(0.9, 0.95), Goal(0.9)
@@ -28,9 +30,23 @@ def weights(past, expected, days):
         for u, b, s, x in zip(usual, burst, seen, lately, strict=True)
     ]
     whole = np.array(both) / sum(both)
-    calm = np.where(TIMES > k.CALM, 0.0, whole)
-    part = min(max(days, 0.0), 1.0)
-    return part * whole + (1.0 - part) * calm / calm.sum()
+    is_burst = TIMES > k.CALM
+    chance = min(max(days, 0.0), 1.0) * whole[is_burst].sum()
+    chance = max(chance, stats.poisson.sf(0, caused(past, max(days, 0.0))))
+    return np.where(
+        is_burst,
+        chance * whole / whole[is_burst].sum(),
+        (1.0 - chance) * whole / whole[~is_burst].sum(),
+    )
+
+
+def caused(past, days):
+    """Return how many bursts follow, by integrating the density of each."""
+    own = past.rows.followed + burst_rows.FOLLOWERS * burst_rows.KNOWN
+    over = max(past.rows.bursts - past.rows.heat, 0.0)
+    own = min(own / (over + burst_rows.KNOWN), burst_rows.MOST)
+    density = stats.expon(scale=1.0 / burst_rows.RUSH)
+    return own * past.rows.heat * density.cdf(days)
 
 
 def shown(past, now):
@@ -52,6 +68,8 @@ def test_weights_are_as_described(expected, days):
         LossHistory(),
         LossHistory(times=seen),
         LossHistory(lately=seen, times=seen),
+        LossHistory(times=seen, rows=BurstRows(8.0, 6.0, 2.5)),
+        LossHistory(rows=BurstRows(heat=0.9)),
     ):
         found = past.weights(expected, days)
         np.testing.assert_allclose(found, weights(past, expected, days))
@@ -174,6 +192,134 @@ def test_a_round_counts_by_its_days_or_by_what_it_has_shown(now, days):
     lately = np.array(seen) * short + (1.0 - short) * after
     np.testing.assert_allclose(found.times, times)
     np.testing.assert_allclose(found.lately, lately)
+
+
+@pytest.mark.parametrize("now", CASES)
+@pytest.mark.parametrize("days", [0.05, 1.0, 3.0])
+def test_a_burst_counts_for_those_before_it_by_its_chance(now, days):
+    past = LossHistory(rows=BurstRows(4.0, 2.0, 1.5))
+    found = past.with_round(now, days).rows
+    chance = now.likelihoods(past)[TIMES > k.CALM].sum()
+    usual = weights(past, now.began, 1.0)[TIMES > k.CALM].sum() * days
+    part = caused(past, days) / (caused(past, days) + usual)
+    fade = 0.5 ** (days / k.HALF)
+    assert found.bursts == pytest.approx(4.0 * fade + chance)
+    assert found.followed == pytest.approx(2.0 * fade + chance * part)
+    assert found.heat == pytest.approx(1.5 * math.exp(-burst_rows.RUSH * days) + chance)
+
+
+def test_bursts_of_a_source_that_has_them_in_rows_are_expected_to_go_on():
+    burst = TargetRound(80.0, 0.01, 0.0, 0.1, 0.0, 0.0, 0.0, 0.1, 0.1)
+    quiet = replace(burst, found=0.01)
+    row, single = LossHistory(), LossHistory()
+    for _ in range(8):
+        row = row.with_round(burst, 0.1)
+        single = single.with_round(quiet, 30.0).with_round(burst, 0.1)
+    assert row.rows.followers > 0.4
+    assert single.rows.followers < burst_rows.FOLLOWERS
+    assert row.rows.expected(0.1) > 4 * single.rows.expected(0.1)
+    later = row.with_round(quiet, 1.0)
+    assert later.rows.expected(0.1) < 0.1 * row.rows.expected(0.1)
+
+
+@pytest.mark.parametrize(("items", "changed"), [(80, 6), (80, 20), (30, 2)])
+def test_days_below_a_level_are_right_on_average(items, changed):
+    """Items are fetched at random; all of them once the first change is found."""
+    rng, error, true, loss = np.random.default_rng(3), [], [], 1.0 / items
+    for _ in range(800):
+        at = np.sort(rng.uniform(0.0, 40.0, 400))  # ten fetches a day
+        item = rng.integers(items, size=at.size)
+        begun, some = rng.uniform(25.0, 28.0), rng.permutation(items)[:changed]
+        is_first = np.isin(item, some) & (at > begun)
+        noticed = at[np.argmax(is_first)]
+        last = [max(at[(item == i) & (at < begun)], default=-9.0) for i in some]
+        end = noticed + 0.1
+        found = np.full(changed, end - 0.1)
+        found[some != item[np.argmax(is_first)]] = end
+        share = np.full(changed, 1.0 / items)
+        below = days_below(loss, share, 41.0 - np.array(last), 41.0 - found)
+        error.append(below - (end - begun))
+        true.append(end - begun)
+    assert abs(np.mean(error)) < 4.0 * np.std(error) / math.sqrt(len(error))
+    assert np.mean(true) > 0.3
+
+
+columns = st.lists(
+    st.tuples(st.floats(0.01, 1.0), st.floats(0.0, 9.0), st.floats(0.0, 9.0)),
+    min_size=1, max_size=12,
+)  # fmt: skip
+
+
+@given(columns, st.floats(0.0, 0.99), share)
+def test_no_more_days_are_below_a_level_than_so_much_may_have_been_out_of_date(
+    rows, part, more
+):
+    weight, found, before = np.array(rows).T
+    last, loss = found + before, part * float(weight.sum()) - 1e-6
+    days = days_below(loss, weight, last, found)
+
+    def stale(ago):
+        """Return the share that may have been out of date so many days ago."""
+        return float(weight[(found < ago) & (ago <= last)].sum())
+
+    moments = np.unique(np.concatenate([found, last]))
+    first = max([*(t for t in moments if stale(t) > loss), found.max()])
+    assert -1e-9 <= days <= first - found.min() + 1e-9
+    assert days_below(loss * more, weight, last, found) >= days - 1e-9 or any(
+        last.min() < found
+    )
+
+
+def test_days_below_a_level_end_when_few_enough_items_are_left():
+    share, last = np.full(4, 0.25), np.array([6.0, 5.0, 8.0, 7.0])
+    found = np.array([1.0, 4.0, 2.0, 3.0])
+    assert days_below(0.3, share, last, found) == (4.0 + 5.0) / 2.0 - 2.0
+    assert days_below(0.8, share, last, found) == (4.0 + 5.0) / 2.0 - 4.0
+    apart = np.array([3.5, 5.0, 8.0, 7.0])  # the first changed after another was found
+    assert days_below(0.3, share, apart, found) == (4.0 + 7.0) / 2.0 - 2.0
+    late = np.array([3.5, 4.0, 3.6, 3.7])
+    assert days_below(0.3, share, late, found) == 4.0 - 2.0
+
+
+def test_days_below_the_level_may_have_begun_before_the_round():
+    past = LossHistory(days=9.0)
+    long = k.after_round(past, CASES[3], SURE, 0.5, below=2.0)
+    usual = k.after_round(past, CASES[3], SURE, 0.5)
+    assert long.days == usual.days
+    assert long.missed == pytest.approx(2.0)
+    assert long.debt == pytest.approx(2.0 - k.AIM * 0.05 * 0.5)
+    short = k.after_round(past, CASES[3], SURE, 0.5, below=0.2)
+    assert short.missed == pytest.approx(0.2)
+    mean = k.after_round(past, CASES[3], MEAN, 0.5, below=2.0)
+    assert mean == k.after_round(past, CASES[3], MEAN, 0.5)
+
+
+ALL = TargetRound(80.0, 0.02, 0.02, 0.0, 0.02, 0.03, 1.0, 1.0, 1.0)
+BUSY = LossHistory(rows=BurstRows(10.0, 8.0, 3.0))
+
+
+@pytest.mark.parametrize("past", [LossHistory(), BUSY])
+@pytest.mark.parametrize("shortest", [0.01, 1.0 / 24.0])
+def test_a_round_lasts_as_long_as_it_misses_no_more_than_is_allowed(past, shortest):
+    def least(days):
+        part = replace(ALL, coming=0.03 * days, ahead=days)
+        return k.risk(past, part, 0.95).least
+
+    goal = Goal(0.95, 0.95)
+    found = k.round_length(past, ALL, goal, shortest)
+    assert shortest <= found <= 1.0
+    assert found == shortest or least(found) <= goal.allowed
+    assert found == 1.0 or least(min(2.0 * found, 1.0)) > goal.allowed
+    assert k.round_length(past, ALL, Goal(0.95), shortest) == 1.0
+
+
+def test_rounds_are_shorter_while_bursts_follow_each_other():
+    goal, shortest = Goal(0.95, 0.95), 1.0 / 24.0
+    calm = LossHistory(times=tuple(60.0 * (np.abs(np.log(TIMES)) < 0.3)))
+    assert k.round_length(calm, ALL, goal, shortest) == 0.5
+    assert k.round_length(LossHistory(), ALL, goal, shortest) == 0.125
+    assert k.round_length(BUSY, ALL, goal, shortest) == shortest
+    assert k.round_length(BUSY, replace(ALL, ahead=0.02), goal, shortest) == 0.02
 
 
 @pytest.mark.parametrize("goal", [SURE, MEAN])

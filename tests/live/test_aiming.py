@@ -347,13 +347,16 @@ def test_what_is_remembered_outlives_a_restart(tmp_path):
     past = target_rule.LossHistory(3.0, 0.5, (1.0, 2.0), (0.5, 0.5), 1.0, 9.0)
     chances = np.array([0.25, 0.5])
     memory = TargetMemory(
-        past, 20_000.0, 0.5, 0.75, chances, 1.0, np.inf, 19_999.5, 0.9
+        past, 20_000.0, 0.5, 0.75, chances, 1.0, np.inf, 19_999.5, 0.9, 2.0 * chances
     )
     with SqliteStore.open(tmp_path / "a.db", create=True) as store:
         assert targets.recall(store, "a") == TargetMemory()
         targets.remember(store, {"a": memory})
     with SqliteStore.open(tmp_path / "a.db", create=True) as store:
-        assert targets.recall(store, "a") == memory
+        found = targets.recall(store, "a")
+    assert found == memory
+    assert found.chances.tolist() == [0.25, 0.5]
+    assert found.ages.tolist() == [0.5, 1.0]
 
 
 def test_sources_of_pages_are_worked_at_apart_where_each_has_its_target(write, server):

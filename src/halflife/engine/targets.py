@@ -16,7 +16,7 @@ from halflife.kinds.registry import kind_of
 from halflife.market.target_rule import Goal
 from halflife.market.target_status import TURN, TargetMemory, TargetStatus
 from halflife.stores import NoteBook
-from halflife.stores.notes.target_memory import ROUND_CHANCES, TARGET_MEMORY
+from halflife.stores.notes.target_memory import ROUND_AGES, ROUND_CHANCES, TARGET_MEMORY
 
 FRESH = 1.0 / 24.0  # days for which a computed long-run need is used
 USUAL = 0.95  # the confidence of bounds where a target names none
@@ -155,8 +155,9 @@ def recall(store: NoteBook, name: str) -> TargetMemory:
     memory = TARGET_MEMORY.load(store, name)
     if memory is None:
         return TargetMemory()
-    chances = ROUND_CHANCES.load(store, name)
-    return memory if chances is None else replace(memory, chances=chances)
+    chances, ages = ROUND_CHANCES.load(store, name), ROUND_AGES.load(store, name)
+    memory = memory if chances is None else replace(memory, chances=chances)
+    return memory if ages is None else replace(memory, ages=ages)
 
 
 def round_began(store: NoteBook, name: str) -> float:
@@ -172,3 +173,4 @@ def remember(store: NoteBook, memories: Mapping[str, TargetMemory]) -> None:
         TARGET_MEMORY.save(store, one, name)
         if one.began != before:
             ROUND_CHANCES.save(store, one.chances, name)
+            ROUND_AGES.save(store, one.ages, name)

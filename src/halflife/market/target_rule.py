@@ -12,14 +12,15 @@ Tibshirani, "Conformal PID control", NeurIPS 2023).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from math import exp, floor, inf
+from dataclasses import dataclass, field, replace
+from math import exp, expm1, floor, inf
 
 import numpy as np
 
 from halflife.core import lazy_scipy
 from halflife.core.arrays import Floats
 from halflife.core.value_curve import Offers
+from halflife.market.burst_rows import BurstRows
 from halflife.market.limits import FREE, Limits
 from halflife.market.offers import OfferTurn, TakenOffers, take
 
@@ -81,6 +82,7 @@ class LossHistory:
         watched: Days before all fetches of a whole copy; for pages, days with fetches
             before there was a target.
         debt: Days missed beyond the used allowance, never below 0.
+        rows: How often bursts caused others.
 
     """
 
@@ -91,6 +93,7 @@ class LossHistory:
     failed: float = 0.0
     watched: float = 0.0
     debt: float = 0.0
+    rows: BurstRows = field(default_factory=BurstRows)
 
     def spare(self, goal: Goal, left: float = -inf) -> float:
         """Return the share of time that may still be missed; 0 or less if none.
@@ -115,7 +118,8 @@ class LossHistory:
         To the rounds seen so far one round is added with about the believed loss, and
         one with any loss from there to the loss of everything (Newton, "On a
         nonparametric recursive estimator of the mixing distribution", Sankhya 2002).
-        The chance of bursts is proportional to the days, up to one day.
+        The chance of bursts is proportional to the days, up to one day; or that of a
+        burst caused by recent ones, if it is larger.
         """
         usual = np.exp(-0.5 * _LOGS**2)
         top = max(1.0 / max(expected, _LEAST), 2.0)
@@ -123,9 +127,12 @@ class LossHistory:
         seen = _counts(self.times) + LATELY * _counts(self.lately)
         weight = USUAL * usual / usual.sum() + BURST * burst / burst.sum() + seen
         weight = weight / weight.sum()
-        calm = np.where(TIMES > CALM, 0.0, weight)
-        part = min(max(days, 0.0), 1.0)
-        return np.asarray(part * weight + (1.0 - part) * calm / calm.sum())
+        days = max(days, 0.0)
+        bursts = np.where(TIMES > CALM, weight, 0.0)
+        whole = float(bursts.sum())
+        chance = max(min(days, 1.0) * whole, -expm1(-self.rows.expected(days)))
+        calm = (weight - bursts) / (1.0 - whole)
+        return np.asarray(chance * bursts / whole + (1.0 - chance) * calm)
 
     def with_round(self, round_: "TargetRound", days: float) -> "LossHistory":
         """Return the history with the evidence of a round on how wrong beliefs are.
@@ -140,12 +147,24 @@ class LossHistory:
         times = _counts(self.times) * 0.5 ** (days / HALF) + count * likely
         short = 0.5 ** (max(days, count) / SHORT)
         lately = _counts(self.lately) * short + likely * (1.0 - short)
-        return replace(self, times=tuple(times.tolist()), lately=tuple(lately.tolist()))
+        usual = float(self.weights(round_.began)[TIMES > CALM].sum())
+        burst = float(likely[TIMES > CALM].sum())
+        return replace(
+            self,
+            times=tuple(times.tolist()),
+            lately=tuple(lately.tolist()),
+            rows=self.rows.after(burst, days, usual),
+        )
 
-    def with_missed(self, missed: float, days: float, goal: Goal) -> "LossHistory":
-        """Return the history with so many more days, a share of them missed."""
+    def with_missed(
+        self, missed: float, days: float, goal: Goal, earlier: float = 0.0
+    ) -> "LossHistory":
+        """Return the history with so many more days, a share of them missed.
+
+        ``earlier`` are days of the history that turn out to have been missed.
+        """
         fade = exp(-max(days, 0.0) / WINDOW)
-        lost = min(max(missed, 0.0), 1.0) * days
+        lost = min(max(missed, 0.0), 1.0) * days + earlier
         return replace(
             self,
             days=self.days * fade + days,
@@ -270,13 +289,47 @@ def wants_more(past: LossHistory, now: TargetRound, goal: Goal) -> bool:
     return spare <= 0 or ahead.miss - ahead.least > risked
 
 
+def round_length(
+    past: LossHistory, now: TargetRound, goal: Goal, shortest: float
+) -> float:
+    """Return the days that a new round may last, at most ``now.ahead``.
+
+    What comes within a round is noticed at its end at the latest. So it is halved as
+    long as a fetch of everything now would leave a larger chance of a miss at its end
+    than the share of time that may be missed. For a mean no moment is worse than
+    another, so that nothing is halved.
+    """
+    if goal.confidence is None:
+        return now.ahead
+    length = now.ahead
+    while length > shortest:
+        part = length / now.ahead
+        then = replace(now, coming=now.coming * part, ahead=length)
+        if risk(past, then, goal.level).least <= goal.allowed:
+            return length
+        length = max(length / 2.0, shortest)
+    return length
+
+
 def after_round(
-    past: LossHistory, now: TargetRound, goal: Goal, days: float
+    past: LossHistory,
+    now: TargetRound,
+    goal: Goal,
+    days: float,
+    *,
+    below: float | None = None,
 ) -> LossHistory:
-    """Return the history after a round, which covers the days before it."""
+    """Return the history after a round, which covers the days before it.
+
+    ``below`` are the days below the level that ended in the round, if that is known
+    better than by its own days: they may have begun before it.
+    """
     result = risk(past, now, goal.level)
     missed = result.lost if goal.confidence is None else result.missed
-    return past.with_missed(missed, days, goal).with_round(now, days)
+    if below is None or goal.confidence is None:
+        return past.with_missed(missed, days, goal).with_round(now, days)
+    share, earlier = min(below / max(days, _TIGHT), 1.0), max(below - days, 0.0)
+    return past.with_missed(share, days, goal, earlier).with_round(now, days)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ class TargetMemory:
         needed: Requests a day needed in the long run; ``inf`` if none are enough.
         found: When ``needed`` was computed.
         level: The level for which it was computed.
+        ages: The days since each page was fetched, at the start of the round.
 
     """
 
@@ -42,6 +43,7 @@ class TargetMemory:
     needed: float = 0.0
     found: float = -inf
     level: float = 0.0
+    ages: Floats = field(default_factory=lambda: NOTHING, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from halflife.core.ranking import best_rows
 from halflife.core.wording import number
 from halflife.kinds.pages.state import PagesState
 from halflife.market import target_rule
+from halflife.market.missed_time import days_below
 from halflife.market.target_rule import Goal, TargetRound
 from halflife.market.target_status import FIRST, ROUND, TargetMemory, TargetStatus
 from halflife.models.quality import item_blocks
@@ -137,16 +138,34 @@ class PageSnapshot:
         past = memory.past
         if same and passed >= 0:
             ended = self._round(memory, self._unseen(memory))
-            past = target_rule.after_round(past, ended, self.goal, min(passed, ROUND))
+            days, below = min(passed, ROUND), self._below(memory)
+            past = target_rule.after_round(past, ended, self.goal, days, below=below)
         watched = max(past.days + past.watched, FIRST)
-        return replace(
+        begun = replace(
             memory,
             past=past,
             began=self.now,
             length=min(self._length(), watched, ROUND),
             unwatched=float(self.share @ np.minimum(self.view.age[self._at], ROUND)),
             chances=self.chances(),
+            ages=self.view.age[self._at],
         )
+        shortest = max(FIRST, self.least)
+        now = self._round(begun, self._unseen(begun))
+        length = target_rule.round_length(past, now, self.goal, shortest)
+        return replace(begun, length=length)
+
+    def _below(self, memory: TargetMemory) -> float | None:
+        """Return the days below the level that the round ended; None if unknown.
+
+        They are known if it found more than the level allows.
+        """
+        found = self.view.changed[self._at] & ~self._unseen(memory)
+        share = self.share[found]
+        if memory.ages.size != found.size or share.sum() <= self.goal.loss + 1e-9:
+            return None
+        last = memory.ages[found] + (self.now - memory.began)
+        return days_below(self.goal.loss, share, last, self.view.age[self._at][found])
 
     def _is_over(self, memory: TargetMemory) -> bool:
         """Return whether a round has lasted its time.
