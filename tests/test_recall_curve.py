@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from halflife.core.lifetimes import Collection, Lives
+from halflife.core.object_store import Listing
+from halflife.core.tracker import Tracker
 from halflife.models.recall_curve import recall
 from halflife.models.setquality import forecast
 
@@ -82,3 +84,13 @@ def test_the_copy_has_what_was_seen_since_the_last_complete_look():
         "jobs", np.zeros(0), later.lives, later.changed, later.changed_at
     )
     assert never.in_copy().size == 60
+
+
+def test_three_equal_answers_within_the_hour_promise_little_for_the_next_days():
+    tracker = Tracker()
+    for minutes in (0, 20, 40):
+        answer = {str(number): {} for number in range(40)}
+        tracker.take(Listing(20_000.0 + minutes / 1440, answer))
+    ahead = recall(tracker.register().collection("jobs"), np.array([1.0, 5.0]))
+    assert (ahead.mean < [0.97, 0.85]).all()
+    assert (ahead.low < 0.05).all()

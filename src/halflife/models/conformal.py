@@ -162,22 +162,17 @@ def latest(values: Floats, end: Ints, most: int) -> Floats:
 
 
 def lent_quantiles(
-    past: Floats,
-    cycle: Floats | float,
-    lend: Floats,
-    levels: Floats,
-    to_middle: float = LENT_MIDDLE,
+    past: Floats, cycle: Floats | float, lend: Floats, levels: Floats
 ) -> Floats:
     """Return quantiles of the past with ``LENT`` cycles lent, row by row.
 
-    ``cycle`` values of the past are worth a cycle. The median is taken with
-    ``to_middle`` lent: if more, a steady bias is taken out of the forecast, a passing
-    one hardly.
+    ``cycle`` values of the past are worth a cycle. The median is taken with more lent:
+    a steady bias is taken out of the forecast, a passing one hardly.
     """
     middle = levels == MEDIAN
     asked = [(LENT * cycle, levels)]
     if middle.any():
-        asked.append((to_middle * cycle, _NEAR))
+        asked.append((LENT_MIDDLE * cycle, _NEAR))
     found, *calm = _row_quantiles(past, lend, asked)
     for near in calm:
         found[:, middle] = near.mean(axis=1)[:, None]

@@ -3,8 +3,7 @@
 - *Scores*: the pooled forecast, and about it the scores of past ones (``conformal``),
   on the scale of the usual over-dispersion, which no single outcome decides.
 - *Past*: what came true at this horizon before, whatever was forecast; in proportion
-  where snapshots came a little earlier or later. Its middle follows the outcomes more
-  than that of the others does.
+  where snapshots came a little earlier or later.
 - *Blocks*: sums of blocks of the source's own steps, drawn at random (Kuensch, "The
   jackknife and the bootstrap for general stationary observations", Annals of Statistics
   1989), times the square root of the pooled forecast over the mean of such sums.
@@ -122,7 +121,7 @@ class Mixture:
         past = past * self.ahead[at][:, None]
         lend = self.ready.lent(at, s.guess[at])
         past = widened(past, at / s.cycle)
-        return lent_quantiles(past, OWN * s.cycle, lend, levels, LENT / OWN)
+        return lent_quantiles(past, OWN * s.cycle, lend, levels)
 
     def _blocks(self, at: Ints, levels: Floats) -> Floats:
         s, length = self.scored, max(1, round(self.scored.cycle))
