@@ -13,6 +13,7 @@ from halflife.models.conformal import (
     FREEDOM,
     LENT,
     LENT_MIDDLE,
+    MEDIAN,
     Calibrated,
     Scored,
     row_quantiles,
@@ -379,3 +380,13 @@ def test_scores_are_placed_by_the_usual_dispersion_and_others_lent_the_whole():
     scores, past, blocks = both.each(look, guess, LEVELS)
     np.testing.assert_allclose(scores, usual.quantiles(look, guess, LEVELS))
     np.testing.assert_allclose((past, blocks), mixed.each(look, guess, LEVELS)[1:])
+
+
+def test_the_middle_borrows_nothing_from_a_shorter_horizon():
+    short = mixture(seed=1, cycle=1.0, lag=1)
+    alone, look = mixture(), np.array([30])
+    both = replace(alone, shorter=short)
+    levels = np.array([0.05, MEDIAN, 0.95])
+    own, mixed = alone.weights(look, levels), both.weights(look, levels)
+    np.testing.assert_array_equal(own[..., 1], mixed[..., 1])
+    assert (own[..., [0, 2]] != mixed[..., [0, 2]]).all()

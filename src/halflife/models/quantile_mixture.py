@@ -151,6 +151,8 @@ class Mixture:
         With l after n cycles of this horizon, and l' after n' of the shorter one, which
         are worth m = B n' / (n' + B): (n l + m l') / (n + m) after n + m cycles. Of the
         past forecasts the latest ``most`` count, of the shorter horizon half as many.
+        The middle borrows nothing: that little was lost in minutes must not make a
+        source appear to lose nothing in hours, or it is not fetched again.
         """
         cycles = self.scored.cycles[at][:, None]
         paid = self._excess(at, levels, most)
@@ -159,7 +161,7 @@ class Mixture:
             return cycles, paid
         half = at, levels, PAID // 2
         more, told = shorter._record(*half)  # noqa: SLF001 - another of its kind
-        worth = BORROWED * more / (more + BORROWED)
+        worth = BORROWED * more / (more + BORROWED) * (levels != MEDIAN)
         total = np.maximum(cycles + worth, _LEAST)
         return cycles + worth, (cycles * paid + worth * told) / total
 
