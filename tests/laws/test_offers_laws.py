@@ -104,6 +104,13 @@ def test_an_offer_at_the_usual_price_is_taken_and_rounding_does_not_matter():
     assert take(offers, 9.0, price=3.0).rows.tolist() == [0, 1]
 
 
+def test_what_waits_for_a_budget_is_known_behind_an_offer_at_its_limit():
+    offers = Offers(("a", "b"), np.array([0, 1]), np.ones(2), np.array([2.0, 1.0]))
+    found = take(offers, 0.0, Limits(most={"a": 0}), patient=True)
+    assert found.rows.size == 0
+    assert found.waits == 1
+
+
 def test_costs_that_do_not_add_up_exactly_fit_a_budget_of_their_sum():
     offers = Offers(("a",), np.zeros(3, np.intp), np.full(3, 0.1), np.ones(3))
     assert take(offers, 0.3).rows.size == 3  # 0.1 + 0.1 + 0.1 is a little more

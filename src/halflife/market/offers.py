@@ -182,7 +182,8 @@ class _Book:
             order = order[count:]
             if order.size and patient and self._only_budget(int(order[0])):
                 return np.concatenate(chosen), int(order[0])
-            order = order[self._fits(order)]
+            # One that only needs more budget is what a patient walk waits for.
+            order = order[self._fits(order, 1 if patient else 0)]
         return np.concatenate([*chosen, np.zeros(0, dtype=np.intp)]), None
 
     def _run(self, order: Ints) -> int:
@@ -200,9 +201,9 @@ class _Book:
             left = self.left[i]
             self.left[i] = left - np.bincount(of[rows], self.cost[rows], left.size)
 
-    def _fits(self, rows: Ints) -> Bools:
+    def _fits(self, rows: Ints, since: int = 0) -> Bools:
         fits = np.ones(rows.size, dtype=np.bool_)
-        for of, left in zip(self.of, self.left, strict=True):
+        for of, left in zip(self.of[since:], self.left[since:], strict=True):
             fits &= self.cost[rows] <= left[of[rows]] + _TIGHT
         return fits
 
